@@ -19,7 +19,6 @@ from desktop_agent.types.blocks import JsonObject, ToolUse
 from desktop_agent.types.engine_events import ApprovalRequested
 from desktop_agent.types.errors import Sentence, WrongUse
 from desktop_agent.types.lookalikes import Lookalike, ascii_lookalike, find_lookalike
-from desktop_agent.types.messages import new_id
 from desktop_agent.types.permissions import ArgumentsPattern, Rule, RuleEffect, RuleScope
 from desktop_agent.types.tool_calls import (
     AllowAlways,
@@ -312,36 +311,11 @@ class ApprovalBroker:
         """The approvals that wait, in the order in which they were opened."""
         return tuple(self._open.values())
 
-    def open(
-        self,
-        tool_use: ToolUse,
-        tool: AnyTool,
-        preview: Preview | None = None,
-        *,
-        arguments: JsonObject | None = None,
-        verdict: Ask | None = None,
-        proposals: tuple[Rule, ...] = (),
-        agent_path: tuple[str, ...] = (),
-        approval_id: str | None = None,
-    ) -> Approval:
-        """Open an approval for a call; see Approval for the parameters.
-
-        `approval_id` is given when a question from before a restart is asked again. Raises WrongUse for one in use.
-        """
-        is_reopened, approval_id = approval_id is not None, approval_id or new_id()
-        if approval_id in self._open or approval_id in self._ended:
+    def open(self, approval: Approval, *, is_reopened: bool = False) -> Approval:
+        """Open an approval; `is_reopened`: a question from before a restart. Raises WrongUse for an id in use."""
+        if approval.approval_id in self._open or approval.approval_id in self._ended:
             raise WrongUse("This approval was opened before.")
-        approval = Approval(
-            approval_id,
-            tool_use,
-            tool,
-            preview,
-            arguments=arguments,
-            verdict=verdict,
-            proposals=proposals,
-            agent_path=agent_path,
-        )
-        self._open[approval_id] = approval
+        self._open[approval.approval_id] = approval
         if is_reopened:
             self._on_reopened(approval)
         return approval

@@ -17,6 +17,7 @@ from desktop_agent.tools.tool import AnyTool
 from desktop_agent.types.blocks import JsonObject, Outcome, ToolUse
 from desktop_agent.types.engine_events import ApprovalResolved, DoomLoopSuspected
 from desktop_agent.types.errors import Sentence, ToolFailed, WrongUse
+from desktop_agent.types.messages import new_id
 from desktop_agent.types.policies import PreToolUse
 from desktop_agent.types.tool_calls import (
     DENIED_BY_PERSON,
@@ -320,7 +321,8 @@ class ApprovalFlow:
     def _open_approval(
         self, call: ToolExecution, tool: AnyTool, verdict: Ask, approval_id: str | None = None
     ) -> Approval:
-        return self._batch.context.approvals.open(
+        approval = Approval(
+            approval_id or new_id(),
             call.use,
             tool,
             call.preview,
@@ -328,8 +330,8 @@ class ApprovalFlow:
             verdict=verdict,
             proposals=call.proposals,
             agent_path=self._batch.context.agent_path,
-            approval_id=approval_id,
         )
+        return self._batch.context.approvals.open(approval, is_reopened=approval_id is not None)
 
     async def _await_resolution(self, call: ToolExecution, approval: Approval) -> None:
         resolution = await approval.resolution()

@@ -5,12 +5,13 @@ from dataclasses import replace
 
 import pytest
 
-from desktop_agent.permissions.approvals import ApprovalBroker, explain_preview
+from desktop_agent.permissions.approvals import Approval, ApprovalBroker, explain_preview
 from desktop_agent.permissions.gate import Ask, Denied
 from desktop_agent.permissions.policy import PermissionPolicy
 from desktop_agent.tools.tool import AnyTool
 from desktop_agent.types.blocks import ToolUse
 from desktop_agent.types.errors import Sentence, WrongUse
+from desktop_agent.types.messages import new_id
 from desktop_agent.types.permissions import (
     ACCEPT_EDITS_MODE,
     DEFAULT_MODE,
@@ -79,7 +80,7 @@ async def test_no_rule_is_offered_and_none_is_made(tool: AnyTool) -> None:
     assert await policy.proposals(USE, replace(tool, always_asked=None))
     assert await policy.proposals(USE, tool) == ()
     broker = ApprovalBroker()
-    approval = broker.open(USE, tool)
+    approval = broker.open(Approval(new_id(), USE, tool))
     for decision in (AllowForConversation(), AllowAlways(rule_id="r")):
         with pytest.raises(WrongUse):
             broker.answer(approval.approval_id, decision)

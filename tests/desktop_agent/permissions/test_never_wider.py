@@ -307,7 +307,7 @@ def test_the_first_decision_stands_whatever_comes_after(answers: list[Decision |
     async def decide() -> None:
         broker = ApprovalBroker()
         tool = make_tool("act", frozenset(), ToolClass.MUTATING, None)
-        approval = broker.open(ToolUse(id="c", name="act", input={}), tool)
+        approval = broker.open(Approval(new_id(), ToolUse(id="c", name="act", input={}), tool))
         first = None
         for decision in answers:
             if decision is None:

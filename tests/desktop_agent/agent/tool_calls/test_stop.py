@@ -15,6 +15,7 @@ from desktop_agent.tools.workspace import Workspace
 from desktop_agent.types.blocks import Outcome
 from desktop_agent.types.checkpoints import Checkpoint
 from desktop_agent.types.engine_events import ApprovalResolved, ToolFinished, ToolProgress, ToolStarted
+from desktop_agent.types.messages import new_id
 from desktop_agent.types.permissions import ACCEPT_EDITS_MODE
 from desktop_agent.types.policies import Hooks, PostToolUse, PreToolUse
 from desktop_agent.types.tool_calls import AllowOnce, Effect
@@ -55,7 +56,7 @@ class TestRound:
 
     async def test_only_its_own_cards_are_taken_back(self) -> None:
         desk = Desk(call("1", "act"), tools=[tool("act")])
-        other = desk.approvals.open(call("9", "act"), tool("act"))
+        other = desk.approvals.open(Approval(new_id(), call("9", "act"), tool("act")))
         running = desk.start()
         await desk.asked(2)
         desk.round.stop()
