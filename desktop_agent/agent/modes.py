@@ -32,8 +32,9 @@ class ModeSwitch:
 
     `list_modes` is called afresh for the modes that can be chosen; `refresh_modes` applies their changes. `emit`
     receives the events. A ModeChangeRequested is always followed by a ModeChanged or by a newer request; a
-    ModeChanged that names the same mode twice means that the request was dropped. `removed` is a removed mode whose
-    restrictions still hold; `on_removed` is called when that happens, with the removed mode and the one that holds now.
+    ModeChanged that names the same mode twice means that the request was dropped. `removed_mode` is a removed mode
+    whose restrictions still hold, None where the current one can be chosen; `on_removed` is called when one is removed,
+    with it and the one that holds now.
     `refuse_when_closed` raises before any change once the conversation is closed.
     """
 
@@ -47,7 +48,7 @@ class ModeSwitch:
         refuse_when_closed: Callable[[], None] = lambda: None,
     ) -> None:
         self._permission_policy = permission_policy
-        self._removed_mode = removed
+        self.removed_mode = removed
         self._on_removed = on_removed
         self._refuse_when_closed = refuse_when_closed
         self._list_modes = list_modes
@@ -55,7 +56,7 @@ class ModeSwitch:
         if len(self._known_names) < len(self.modes):
             raise WrongUse("Two modes have the same name.", "Give each mode a name of its own.")
         self._emit = emit
-        self._request: ModeRequest | None = None
+        self.requested: ModeRequest | None = None
         self._nested_switches: WeakSet[ModeSwitch] = WeakSet()
 
     def nested(self, permission_policy: PermissionPolicy, emit: Callable[[EngineEvent], None]) -> "ModeSwitch":
@@ -64,7 +65,7 @@ class ModeSwitch:
             permission_policy,
             self._list_modes,
             emit,
-            self._removed_mode if permission_policy.mode == self.current else None,
+            self.removed_mode if permission_policy.mode == self.current else None,
         )
         self._nested_switches.add(switch)
         return switch
@@ -77,19 +78,6 @@ class ModeSwitch:
     def modes(self) -> tuple[Mode, ...]:
         return tuple(self._list_modes())
 
-    @property
-    def removed_mode(self) -> Mode | None:
-        """Return the removed mode whose restrictions still hold; None where the current mode can be chosen."""
-        return self._removed_mode
-
-    @property
-    def requested(self) -> ModeRequest | None:
-        return self._request
-
-    @property
-    def addendum(self) -> str:
-        return self.current.addendum
-
     def set_by_person(self, name: str) -> None:
         """Apply a mode at once, to every call that has not started; a request of the agent is void. Raises WrongUse."""
         self._refuse_when_closed()
@@ -97,10 +85,10 @@ class ModeSwitch:
         if mode is None:
             raise WrongUse(Sentence("There is no mode “{name}”.", {"name": name[:80]}), "Choose one of the modes.")
         if mode != self.current:
-            self._request = None
+            self.requested = None
             self._change(mode, "person")
         else:
-            self._removed_mode = None
+            self.removed_mode = None
             self.cancel_request()
 
     def request_by_agent(self, name: str) -> None:
@@ -117,12 +105,12 @@ class ModeSwitch:
                 f"The mode “{name}” allows more than “{self.current.name}”; only the person can choose it.",
                 "Say why it is needed and let the person change the mode.",
             )
-        self._request = ModeRequest(self.current.name, name, now())
+        self.requested = ModeRequest(self.current.name, name, now())
 
     def cancel_request(self) -> bool:
         """Drop the agent's request; False when there is none."""
         self._refuse_when_closed()
-        request, self._request = self._request, None
+        request, self.requested = self.requested, None
         if request is not None and request.announced:
             self._emit(ModeChanged(self.current.name, self.current.name, "person"))
         return request is not None
@@ -140,16 +128,16 @@ class ModeSwitch:
             return None
         modes, current = self._modes_by_name, self.current
         was_known, self._known_names = current.name in self._known_names, frozenset(modes)
-        if self._request is not None and self._request.to_mode not in modes:
+        if self.requested is not None and self.requested.to_mode not in modes:
             self.cancel_request()
-        is_lost = was_known and self._removed_mode is None and current.name not in modes
+        is_lost = was_known and self.removed_mode is None and current.name not in modes
         mode = fallback_mode(current) if is_lost else self._current_definition(current, modes)
         if mode.name != current.name:
             self._change(mode, "person")
         elif mode != current:
             self._permission_policy.set_mode(mode)
         if is_lost and mode.name == current.name:
-            self._removed_mode = current
+            self.removed_mode = current
         for switch in tuple(self._nested_switches):
             switch.refresh_modes()
         if is_lost:
@@ -157,23 +145,23 @@ class ModeSwitch:
         return current if is_lost else None
 
     def _current_definition(self, current: Mode, modes: dict[str, Mode]) -> Mode:
-        if self._removed_mode is None:
+        if self.removed_mode is None:
             return modes.get(current.name, current)
-        if modes.get(current.name) != self._removed_mode:
+        if modes.get(current.name) != self.removed_mode:
             return current
-        restored, self._removed_mode = self._removed_mode, None
+        restored, self.removed_mode = self.removed_mode, None
         return restored
 
     def at_turn_boundary(self) -> None:
         """Announce what the agent asked for, and apply what was announced at the boundary before."""
-        request = self._request
+        request = self.requested
         if request is None:
             return
         if not request.announced:
-            self._request = replace(request, announced=True)
+            self.requested = replace(request, announced=True)
             self._emit(ModeChangeRequested(request.from_mode, request.to_mode, request.requested_at))
             return
-        self._request = None
+        self.requested = None
         mode = self._modes_by_name.get(request.to_mode, self.current)
         self._change(self.current if _is_wider(mode, self.current) else mode, "agent")
 
@@ -182,7 +170,7 @@ class ModeSwitch:
         return {mode.name: mode for mode in self._list_modes()}
 
     def _change(self, mode: Mode, authority: Authority) -> None:
-        before, self._removed_mode = self.current, None
+        before, self.removed_mode = self.current, None
         if mode != before:
             self._permission_policy.set_mode(mode)
         self._emit(ModeChanged(before.name, mode.name, authority))

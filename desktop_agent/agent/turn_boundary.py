@@ -91,7 +91,7 @@ class TurnBoundary:
         tools = frozenset(call.name for call in answer.tool_uses) if answer is not None else frozenset[str]()
         modes = self._context.modes
         self._applied = self._context.policies.for_turn(turn_id, mode=modes.current.name, tools=tools, prompt=prompt)
-        texts = (*(policy.text for policy in self._applied), modes.addendum)
+        texts = (*(policy.text for policy in self._applied), modes.current.addendum)
         return tuple(text for text in texts if text)
 
     def on_answer_committed(self) -> None:

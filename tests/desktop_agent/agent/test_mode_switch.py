@@ -270,9 +270,9 @@ def test_unknown_names_are_refused() -> None:
 
 def test_the_mode_adds_to_the_instructions() -> None:
     switch = ModeSwitch(PermissionPolicy())
-    assert switch.addendum == ""
+    assert switch.current.addendum == ""
     switch.set_by_person("plan")
-    assert switch.addendum == PLAN_MODE.addendum
+    assert switch.current.addendum == PLAN_MODE.addendum
 
 
 async def call(switch: ModeSwitch, mode: str, *agent_path: str) -> str:

@@ -235,7 +235,7 @@ class TestInstructions:
         desk.modes.set_by_person("plan")
         assert await desk.execute() is RunEnd.COMPLETED
         first, second = (request.config.system_prompt or "" for request in desk.provider.requests)
-        plan = desk.modes.addendum
+        plan = desk.modes.current.addendum
         assert first == f"Be quick.\n\nBe kind.\n\n{plan}"
         assert second == f"Be kind.\n\n{plan}"
         assert [event.ids for event in events if isinstance(event, PolicyApplied)] == [("once", "late"), ("late",)]
