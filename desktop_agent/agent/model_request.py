@@ -197,8 +197,7 @@ def _placeholder(image: Image) -> Text:
 class RunSettings:
     """What stays the same for all requests of a run.
 
-    `execute_tools` False: the caller executes the calls itself, and the run ends with them. `compact_at` is the share
-    of the context window from which on older messages are summarised; None: never.
+    `execute_tools` False: the caller executes the calls itself, and the run ends with them.
     """
 
     model: str
@@ -206,7 +205,6 @@ class RunSettings:
     conversation_id: str | None = None
     limits: Limits = field(default_factory=Limits)
     execute_tools: bool = True
-    compact_at: float | None = 0.8
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,8 @@ from desktop_agent.types.errors import Sentence, WrongUse
 from desktop_agent.types.messages import Message, Role
 from desktop_agent.types.policies import PromptPolicy, UserPromptSubmit
 
+# Share of the context window from which on older messages are summarised.
+COMPACT_AT = 0.8
 # After Stop the hooks of a prompt get this long to decide about it, in seconds.
 HOOKS_GRACE = 2.0
 _RUN_ENDS = {"stop": RunEnd.COMPLETED, "abort": RunEnd.ABORTED}
@@ -80,7 +82,7 @@ class TurnBoundary:
         """Prepare the next request: modes, queued messages, compaction."""
         self._context.modes.at_turn_boundary()
         await self._deliver_queued_messages()
-        if self._settings.compact_at is not None and self._is_context_full(provider, self._settings.compact_at):
+        if self._is_context_full(provider):
             await self.compact(provider)
 
     def instruction_addenda(self, turn_id: str) -> tuple[str, ...]:
@@ -178,7 +180,7 @@ class TurnBoundary:
         self._recorder.emit(UserMessageReturned(prompt.id, str(refused)))
         self._recorder.emit(ErrorOccurred.of(WrongUse(refused, "Change the message and send it again.")))
 
-    def _is_context_full(self, provider: Provider, share: float) -> bool:
+    def _is_context_full(self, provider: Provider) -> bool:
         capabilities = provider.model_info(self._settings.model).capabilities
         if capabilities.context_window is None:
             return False
@@ -187,7 +189,7 @@ class TurnBoundary:
                 # No answer came since the last summary.
                 return False
             if message.role is Role.ASSISTANT and message.usage is not None:
-                return is_compaction_due(message.usage, capabilities, share)
+                return is_compaction_due(message.usage, capabilities, COMPACT_AT)
         return False
 
     def _last_input_tokens(self) -> int | None:

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from desktop_agent.agent.run import STOP_GRACE
 from desktop_agent.engine.session import Session
@@ -154,27 +154,19 @@ def open_session(
 
     `modes` returns the modes that can be chosen, `config` how a run asks; both are called when they are needed.
     """
-    tools = ToolRegistry(options.tools)
-    setup = replace(_session_setup(options, tools, connection.provider, config), modes=modes)
-    session = in_memory_session(setup, model=options.model, messages=history)
-    responder = ApprovalResponder(session.approvals, options.approver)
-    session.subscribe(on_event=responder.handle, pieces=False)
-    return OpenedSession(session, connection, responder)
+    tools, provider = ToolRegistry(options.tools), connection.provider
 
-
-def _session_setup(
-    options: AgentOptions, tools: ToolRegistry, provider: Provider, config: Callable[[], ProviderConfig]
-) -> SessionSetup:
     async def open_provider(_record: object, _model: str) -> Provider:
         return provider
 
-    return SessionSetup(
+    setup = SessionSetup(
         open_provider=open_provider,
         read_picture=_refuse_stored_image,
         tools_for=lambda _: tools,
         config_for=lambda _: config(),
         limits=lambda: options.run_limits,
         hooks=options.hooks,
+        modes=modes,
         guards=options.guards,
         specialists=lambda: options.specialists,
         rules=(*options.rules, *_consent_rules(options)),
@@ -182,6 +174,10 @@ def _session_setup(
         mode_requests=options.mode_requests,
         execute_tools=options.auto_execute_tools,
     )
+    session = in_memory_session(setup, model=options.model, messages=history)
+    responder = ApprovalResponder(session.approvals, options.approver)
+    session.subscribe(on_event=responder.handle, pieces=False)
+    return OpenedSession(session, connection, responder)
 
 
 def _consent_rules(options: AgentOptions) -> tuple[Rule, ...]:

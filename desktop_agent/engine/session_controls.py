@@ -87,7 +87,6 @@ class SessionSetup:
     questions: bool = False
     mode_requests: bool = False
     execute_tools: bool = True
-    compact_at: float | None = 0.8
     title_model: Callable[[ConversationRecord], str | None] = lambda _: None
     spending: "Spending | None" = None
 

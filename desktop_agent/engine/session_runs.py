@@ -268,7 +268,6 @@ class RunFactory:
             conversation_id=record.id,
             limits=setup.limits(),
             execute_tools=setup.execute_tools,
-            compact_at=setup.compact_at,
         )
 
     def _tools(self, recorder: RunRecorder, budget: Budget) -> ToolRegistry:
