@@ -260,6 +260,14 @@ class ItemList:
         self.items.append(item)
         return Added(len(self.items) - 1)
 
+    def last_notices(self) -> Iterator[tuple[int, NoticeItem]]:
+        """Yield the notices at the end with their indexes, the last first; the one that is yielded may be removed."""
+        for index in range(len(self.items) - 1, -1, -1):
+            item = self.items[index]
+            if not isinstance(item, NoticeItem):
+                return
+            yield index, item
+
     def last_model_index(self) -> int | None:
         """Return the index of the model's last item. Notices in between neither end nor split what it was writing."""
         index = len(self.items) - 1

@@ -23,11 +23,11 @@ from desktop_agent.conversation.items import (
 )
 from desktop_agent.conversation.transcript_calls import CallItems, SubRunItems
 from desktop_agent.conversation.transcript_notices import (
-    COMPACTED,
     MERGE_AUTHOR,
     FailureNotices,
     NoticeText,
     PassingNotices,
+    compacted_notice,
     continued_notice,
     explain_ending,
     is_undo_note,
@@ -145,7 +145,7 @@ class Transcript:
                 return [change for result in results for change in self._calls.finish(result, None)]
             case Role.SYSTEM:
                 summary = summary_of(message)
-                return [] if summary is None else self.add_notice(COMPACTED, folded=tuple(filter(None, [summary.text])))
+                return [] if summary is None else self._add_text(compacted_notice(summary.text))
             case Role.ASSISTANT:
                 return self._add_answer(message)
 
@@ -188,14 +188,14 @@ class Transcript:
         action: RemedyAction = RemedyAction.NONE,
         *,
         error: bool = False,
-        detail: str = "",
-        folded: tuple[Sentence | str, ...] = (),
     ) -> list[Change]:
         """Add a notice at the end."""
+        return self._add_text(NoticeText(sentence, remedy, action), error=error)
+
+    def _add_text(self, notice: NoticeText, *, error: bool = False) -> list[Change]:
         level = "error" if error else "notice"
-        return [
-            self._item_list.add(NoticeItem(self._item_list.new_id(), level, sentence, remedy, action, detail, folded))
-        ]
+        texts = (notice.sentence, notice.remedy, notice.action, notice.detail, notice.folded)
+        return [self._item_list.add(NoticeItem(self._item_list.new_id(), level, *texts))]
 
     def resolve_notice(self, notice: NoticeItem, instead: Sentence) -> list[Change]:
         """Remove a notice that no longer holds, or replace its text where something follows it."""
@@ -298,9 +298,7 @@ class Transcript:
         )
         if notice is None or (is_shown and not message_id):
             return []
-        changes = self.add_notice(
-            notice.sentence, notice.remedy, notice.action, detail=notice.detail, folded=notice.folded
-        )
+        changes = self._add_text(notice)
         if message_id:
             self._calls.link_notice(message_id)
         return changes
@@ -358,7 +356,7 @@ class Transcript:
             explained = explain_ending(end.stop_reason, end.stop_details)
         else:
             explained = explain_ending(end.stop_reason, end.details, end.raw)
-        return [] if explained is None else self.add_notice(explained.sentence, explained.remedy, explained.action)
+        return [] if explained is None else self._add_text(explained)
 
     def _add_once(self, sentences: tuple[Sentence, ...]) -> list[Change]:
         """Show adjustments of the request the first time, not in every turn."""

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
 from typing import Any
 
 from desktop_agent.conversation.items import Change, ItemList, NoticeItem, Removed, Updated
@@ -44,38 +43,38 @@ _CATEGORIES = ("category", "blockReason")
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerEnding:
-    """A sentence, its remedy, and the button for that."""
+class NoticeText:
+    """A sentence, its remedy, and the button for that. `detail` can be copied, the lines in `folded` can be opened."""
 
     sentence: Sentence
     remedy: Sentence | None = None
     action: RemedyAction = RemedyAction.NONE
+    detail: str = ""
+    folded: tuple[Sentence | str, ...] = ()
 
 
-def explain_ending(
-    reason: StopReason | None, details: JsonObject | None, raw: str | None = None
-) -> AnswerEnding | None:
+def explain_ending(reason: StopReason | None, details: JsonObject | None, raw: str | None = None) -> NoticeText | None:
     """Return the notice below an answer that ended like this, or None where no explanation is needed."""
     details = details or {}
     if details.get("no_call"):
         # This says more than that nothing came at all.
-        return AnswerEnding(MISSING_CALL, action=RemedyAction.RETRY)
+        return NoticeText(MISSING_CALL, action=RemedyAction.RETRY)
     if details.get("empty"):
-        return AnswerEnding(EMPTY_ANSWER, action=RemedyAction.RETRY)
+        return NoticeText(EMPTY_ANSWER, action=RemedyAction.RETRY)
     match reason:
         case StopReason.CONTENT_FILTER:
-            return AnswerEnding(_with_explanation(CONTENT_FILTERED, details))
+            return NoticeText(_with_explanation(CONTENT_FILTERED, details))
         case StopReason.REFUSAL:
-            return AnswerEnding(_with_explanation(DECLINED, details))
+            return NoticeText(_with_explanation(DECLINED, details))
         case StopReason.CONTEXT_WINDOW_EXCEEDED:
-            return AnswerEnding(CONTEXT_TOO_LONG, SHORTEN_REMEDY)
+            return NoticeText(CONTEXT_TOO_LONG, SHORTEN_REMEDY)
         case StopReason.MALFORMED_TOOL_CALL:
-            return AnswerEnding(_with_explanation(MALFORMED_CALL, details), action=RemedyAction.RETRY)
+            return NoticeText(_with_explanation(MALFORMED_CALL, details), action=RemedyAction.RETRY)
         case StopReason.UNKNOWN:
             word = raw or details.get("raw")
-            return AnswerEnding(_with_explanation(_unknown_end(word), details))
+            return NoticeText(_with_explanation(_unknown_end(word), details))
         case _:
-            return AnswerEnding(NOT_ENDED) if details.get("unended") else None
+            return NoticeText(NOT_ENDED) if details.get("unended") else None
 
 
 def _unknown_end(word: Any) -> Sentence:
@@ -119,36 +118,27 @@ REDONE_STATES = (
 )
 
 
-def undo_note(changed: Mapping[str, str], skipped: Iterable[str], undone: Iterable[str]) -> Message | None:
+def undo_note(
+    changed: Mapping[str, str], skipped: Iterable[str], undone: Sequence[str] = (), *, is_redo: bool = False
+) -> Message | None:
     """Return the note about files that were restored (`changed`) or skipped (`skipped`), and what tools undid.
 
-    Return None where nothing was changed.
+    `is_redo`: the files are as they were before an undo. Return None where nothing was changed.
     """
-    return _build_note(_UNDO_HEAD, UNDO_AUTHOR, changed, skipped, list(undone))
-
-
-def redo_note(changed: Mapping[str, str], skipped: Iterable[str]) -> Message | None:
-    """Return the note about files that are as they were before the undo."""
-    return _build_note(_REDO_HEAD, REDO_AUTHOR, changed, skipped, [])
-
-
-def _build_note(
-    head: str, injected_by: str, changed: Mapping[str, str], skipped: Iterable[str], reports: Sequence[str]
-) -> Message | None:
-    if not changed and not reports:
+    if not changed and not undone:
         return None
-    parts = [head]
+    parts = [_REDO_HEAD if is_redo else _UNDO_HEAD]
     if changed:
         entries = [f"{_as_code(path)}: {what}" for path, what in changed.items()]
         parts.append(_bullet_list(_PUT_BACK, entries))
     skipped_paths = [_as_code(path) for path in dict.fromkeys(skipped) if path not in changed]
     if skipped_paths:
         parts.append(_bullet_list(_NOT_PUT_BACK, skipped_paths))
-    if reports:
-        parts.append(_bullet_list(_TAKEN_BACK, reports))
+    if undone:
+        parts.append(_bullet_list(_TAKEN_BACK, undone))
     if changed:
         parts.append(_READ_AGAIN)
-    return Message.user("\n\n".join(parts)).model_copy(update={"injected_by": injected_by})
+    return Message.user("\n\n".join(parts)).model_copy(update={"injected_by": REDO_AUTHOR if is_redo else UNDO_AUTHOR})
 
 
 def is_undo_note(message: Message) -> bool:
@@ -205,15 +195,9 @@ _MAX_PATHS = 3
 _TITLES = {"default": Sentence("Default"), "plan": Sentence("Plan"), "accept-edits": Sentence("Accept edits")}
 
 
-@dataclass(frozen=True, slots=True)
-class NoticeText:
-    """The text of a notice. `detail` can be copied, the lines in `folded` can be opened."""
-
-    sentence: Sentence
-    remedy: Sentence | None = None
-    action: RemedyAction = RemedyAction.NONE
-    detail: str = ""
-    folded: tuple[Sentence | str, ...] = ()
+def compacted_notice(summary: str) -> NoticeText:
+    """Return the notice of a summary, which opens."""
+    return NoticeText(COMPACTED, folded=(summary,) if summary else ())
 
 
 def merged_notice(note: Message) -> NoticeText:
@@ -252,7 +236,7 @@ def notice_for(event: Event) -> NoticeText | None:
     """Return the notice for an event, or None where it shows by itself."""
     match event:
         case ContextCompacted():
-            return NoticeText(COMPACTED, folded=tuple(filter(None, [event.summary])))
+            return compacted_notice(event.summary)
         case LimitReached():
             return NoticeText(limit_sentence(event), action=RemedyAction.CONTINUE)
         case ContinuationInjected():
@@ -331,8 +315,7 @@ class PassingNotices:
     @property
     def offers_continue(self) -> bool:
         """Return whether the last notices offer to continue."""
-        last = takewhile(lambda item: isinstance(item, NoticeItem), reversed(self._items.items))
-        return any(isinstance(item, NoticeItem) and item.action in _CONTINUE_ACTIONS for item in last)
+        return any(notice.action in _CONTINUE_ACTIONS for _, notice in self._items.last_notices())
 
     def show_waiting(self, event: AnswerAwaited) -> list[Change]:
         """Show that nothing has come yet, in one line that counts the seconds."""
@@ -365,11 +348,8 @@ class PassingNotices:
 
         Only a Retry that belongs to no error stays: it sends a message that waits.
         """
-        items, changes = self._items.items, list[Change]()
-        for index in range(len(items) - 1, -1, -1):
-            item = items[index]
-            if not isinstance(item, NoticeItem):
-                break
+        changes = list[Change]()
+        for index, item in self._items.last_notices():
             if item.action in _CONTINUE_ACTIONS and (item.level == "error" or item.action is not RemedyAction.RETRY):
                 item.action = RemedyAction.NONE
                 changes.append(Updated(index, "state"))
@@ -434,8 +414,7 @@ class FailureNotices:
 
     def end(self) -> list[Change]:
         """Remove the failures at the end: the answer begins. Without an error, retry notices stay."""
-        tail = takewhile(lambda item: isinstance(item, NoticeItem), reversed(self._items.items))
-        failed = [item for item in tail if isinstance(item, NoticeItem) and item.level == "error"]
+        failed = [notice for _, notice in self._items.last_notices() if notice.level == "error"]
         removed = self._remove(self._is_added) if any(map(self._is_added, failed)) else []
         self._added = []
         return removed
@@ -453,12 +432,9 @@ class FailureNotices:
 
     def _remove(self, matches: Callable[[NoticeItem], bool]) -> list[Change]:
         """Remove those of the notices at the end that match."""
-        items, changes = self._items.items, list[Change]()
-        for index in range(len(items) - 1, -1, -1):
-            item = items[index]
-            if not isinstance(item, NoticeItem):
-                break
-            if matches(item):
-                del items[index]
+        changes = list[Change]()
+        for index, notice in self._items.last_notices():
+            if matches(notice):
+                del self._items.items[index]
                 changes.append(Removed(index, 1))
         return changes

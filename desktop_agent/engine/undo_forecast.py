@@ -6,7 +6,7 @@ from datetime import datetime
 from itertools import groupby
 from pathlib import Path
 
-from desktop_agent.conversation.transcript_notices import REDONE_STATES, UNDONE_STATES, redo_note, undo_note
+from desktop_agent.conversation.transcript_notices import REDONE_STATES, UNDONE_STATES, undo_note
 from desktop_agent.engine.permission_records import audit_entries
 from desktop_agent.processes.worker_threads import CancelToken, run_in_thread
 from desktop_agent.storage.store import Store
@@ -174,10 +174,8 @@ def undo_note_for(done: Sequence[RestoreReport], note_id: str) -> Message | None
         for path in report.restored:
             changed[path] = put_back if path in states and states[path] != FileState() else removed
     skipped = [path for report in done for path in (*report.conflicts, *report.failed)]
-    if is_redo:
-        note = redo_note(changed, skipped)
-    else:
-        note = undo_note(changed, skipped, [report.undone for report in done if report.is_new_undo])
+    undone = [report.undone for report in done if report.is_new_undo and not is_redo]
+    note = undo_note(changed, skipped, undone, is_redo=is_redo)
     return note and note.model_copy(update={"id": note_id})
 
 

@@ -7,7 +7,8 @@ import pytest
 from desktop_agent.conversation.branches import Branches, Versions
 from desktop_agent.conversation.history import ConversationUsage
 from desktop_agent.conversation.items import NoticeItem, Removed
-from desktop_agent.conversation.transcript import COMPACTED, Transcript
+from desktop_agent.conversation.transcript import Transcript
+from desktop_agent.conversation.transcript_notices import COMPACTED
 from desktop_agent.types.blocks import Summary, Text, ToolUse
 from desktop_agent.types.checkpoints import CheckpointedCall
 from desktop_agent.types.engine_events import CheckpointRestored, ContextCompacted, Envelope

@@ -5,7 +5,8 @@ from datetime import UTC, datetime
 import pytest
 
 from desktop_agent.conversation.items import CallState, Change, NoticeItem, ToolCallItem, Updated
-from desktop_agent.conversation.transcript import COMPACTED, Transcript
+from desktop_agent.conversation.transcript import Transcript
+from desktop_agent.conversation.transcript_notices import COMPACTED
 from desktop_agent.types.blocks import Outcome, Summary, Text, ToolResult, ToolUse
 from desktop_agent.types.engine_events import (
     ApprovalRequested,

@@ -6,12 +6,7 @@ import pytest
 
 from desktop_agent.conversation.items import NoticeItem, ToolCallItem, Updated
 from desktop_agent.conversation.transcript import Transcript
-from desktop_agent.conversation.transcript_notices import (
-    is_undo_note,
-    last_message_but_undo_notes,
-    redo_note,
-    undo_note,
-)
+from desktop_agent.conversation.transcript_notices import is_undo_note, last_message_but_undo_notes, undo_note
 from desktop_agent.types.blocks import Outcome, Text, ToolResult, ToolUse
 from desktop_agent.types.checkpoints import CheckpointedCall
 from desktop_agent.types.engine_events import (
@@ -181,7 +176,7 @@ def test_a_note_names_not_more_files_than_anybody_reads() -> None:
 
 
 def noted(*, redo: bool = False) -> Message:
-    note = redo_note({"a": "as it was"}, []) if redo else undo_note({"a": "as it was"}, [], [])
+    note = undo_note({"a": "as it was"}, [], is_redo=redo)
     assert note is not None
     return note
 
@@ -236,4 +231,4 @@ def test_a_redoing_says_so_and_asks_for_no_answer() -> None:
     assert str(line.sentence).startswith("Changes were redone.")
     assert line.folded == (Sentence("These files were put back:"), "", "- `a`: as it was")
     assert last_message_but_undo_notes([answer, note]) is answer
-    assert redo_note({}, ["a"]) is None
+    assert undo_note({}, ["a"], is_redo=True) is None

@@ -7,7 +7,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
 from desktop_agent.conversation.items import CallState, NoticeItem, ToolCallItem
-from desktop_agent.conversation.transcript import COMPACTED, Transcript
+from desktop_agent.conversation.transcript import Transcript
+from desktop_agent.conversation.transcript_notices import COMPACTED
 from desktop_agent.types.blocks import Summary, Text, ToolResult
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.messages import Message, Role
