@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import reduce
 from typing import Self
 
-from desktop_agent.conversation.answer_builder import AnswerBuilder
+from desktop_agent.conversation.answer_builder import AnswerBuilder, add_usage
 from desktop_agent.types.blocks import Block
 from desktop_agent.types.engine_events import (
     EngineEvent,
@@ -90,13 +90,6 @@ class BlockCollector:
     def finish(self) -> tuple[Block, ...]:
         """Return the open blocks as they are: nothing more comes."""
         return self._answer.finish()
-
-
-def add_usage(first: Usage | None, second: Usage | None) -> Usage | None:
-    """Add both; one that is unknown does not count."""
-    if first is None or second is None:
-        return first or second
-    return first + second
 
 
 def error_from_event(event: ErrorOccurred, failure: AgentError | None = None) -> AgentError:

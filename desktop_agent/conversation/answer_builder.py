@@ -34,6 +34,11 @@ class _OpenPart:
     block: Text | Thinking | None = None
 
 
+def add_usage(first: Usage | None, second: Usage | None) -> Usage | None:
+    """Return the sum; one that is unknown does not count."""
+    return first or second if first is None or second is None else first + second
+
+
 class AnswerUsage:
     """What one answer used, failed attempts at it included. Feed it the events of its turn."""
 
@@ -44,9 +49,7 @@ class AnswerUsage:
     @property
     def total(self) -> Usage | None:
         """Return the usage; None while nothing is known."""
-        if self._failed is None or self._attempt is None:
-            return self._attempt or self._failed
-        return self._failed + self._attempt
+        return add_usage(self._failed, self._attempt)
 
     def feed(self, event: Event) -> None:
         """Take in one event; those that say nothing of usage are ignored."""

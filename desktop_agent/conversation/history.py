@@ -2,10 +2,11 @@
 
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Sequence
+from functools import reduce
 from itertools import chain
 from operator import is_
 
-from desktop_agent.conversation.answer_builder import AnswerUsage
+from desktop_agent.conversation.answer_builder import AnswerUsage, add_usage
 from desktop_agent.types.blocks import Outcome, Summary, Text, ToolResult, ToolUse
 from desktop_agent.types.engine_events import (
     ConversationTitled,
@@ -200,11 +201,6 @@ def _without_summary(message: Message) -> Message | None:
 _COST_TOLERANCE = 1e-9
 
 
-def add_usage(before: Usage | None, used: Usage) -> Usage:
-    """Return the sum."""
-    return used if before is None else before + used
-
-
 class SpecialistUsage:
     """What specialists use, turn by turn; it is in no message."""
 
@@ -267,8 +263,7 @@ class ConversationUsage:
         """Return the usage of all answers; None while nothing is known."""
         lost = Usage(cost=self._wasted_cost) if self._wasted_cost > _COST_TOLERANCE else None
         parts = (self._earlier, self._committed, self._open.total, self._beside, *self._specialists.open, lost)
-        known = [part for part in parts if part is not None]
-        return sum(known[1:], known[0]) if known else None
+        return reduce(add_usage, parts, None)
 
     @property
     def is_complete(self) -> bool:

@@ -8,8 +8,8 @@ from itertools import groupby
 
 from desktop_agent.agent.run_context import NO_PRIOR_USE, PriorUse
 from desktop_agent.agent.tool_calls.tool_execution import OUTCOME_UNKNOWN, RecoveredCalls
-from desktop_agent.conversation.answer_builder import AnswerBuilder, AnswerUsage
-from desktop_agent.conversation.history import SpecialistUsage, add_usage, missing_result, summary_of, unanswered_calls
+from desktop_agent.conversation.answer_builder import AnswerBuilder, AnswerUsage, add_usage
+from desktop_agent.conversation.history import SpecialistUsage, missing_result, summary_of, unanswered_calls
 from desktop_agent.engine.session_writer import SessionWriter
 from desktop_agent.types.blocks import Outcome, ToolResult, ToolUse
 from desktop_agent.types.engine_events import (

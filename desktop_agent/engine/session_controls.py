@@ -11,8 +11,8 @@ from desktop_agent.agent.modes import ModeSwitch
 from desktop_agent.agent.prompt_policies import PromptPolicies
 from desktop_agent.agent.questions import QuestionBroker
 from desktop_agent.agent.steering_queue import SteeringQueue
-from desktop_agent.conversation.answer_builder import AnswerBuilder
-from desktop_agent.conversation.history import SpecialistUsage, add_usage
+from desktop_agent.conversation.answer_builder import AnswerBuilder, add_usage
+from desktop_agent.conversation.history import SpecialistUsage
 from desktop_agent.engine.permission_records import RuleBook
 from desktop_agent.engine.session_permissions import SessionPolicyStore
 from desktop_agent.engine.session_writer import SessionWriter

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Iterator, Sequence
 
-from desktop_agent.conversation.history import add_usage
+from desktop_agent.conversation.answer_builder import add_usage
 from desktop_agent.engine.history_loader import FIRST_PART
 from desktop_agent.engine.recovery import mark_run_ended, recover
 from desktop_agent.engine.session import Session
