@@ -114,6 +114,16 @@ class OutputType:
         self.name = "".join(letter for letter in name if letter.isascii() and letter.isalnum())[:64] or _WRAPPER_KEY
         self.format = JsonFormat(json_schema=schema, name=self.name, strict=is_strict)
 
+    def bind(self, config: ProviderConfig) -> ProviderConfig:
+        """Return the configuration with which a server binds its answer to this type."""
+        return config.model_copy(update={"response_format": self.format})
+
+    def describe(self, config: ProviderConfig) -> ProviderConfig:
+        """Return one with the schema in the instructions, for a server that cannot bind answers."""
+        words = _SCHEMA_PROMPT.format(schema=json.dumps(self.format.json_schema))
+        prompt = words if config.system_prompt is None else f"{config.system_prompt}\n\n{words}"
+        return config.model_copy(update={"system_prompt": prompt})
+
     def parse(self, text: str) -> Any:
         """Parse and validate an answer. Raises ValidationError."""
         text = _strip_code_fence(text)
@@ -133,33 +143,6 @@ def _strip_code_fence(text: str) -> str:
     if not (stripped.startswith("```") and stripped.endswith("```")):
         return stripped
     return stripped.strip("`").removeprefix("json").strip()
-
-
-class OutputFormat:
-    """What answers are bound to now."""
-
-    def __init__(self) -> None:
-        self._format: JsonFormat | None = None
-        self._uses_prompt = False
-
-    def bind(self, output_type: OutputType | None) -> None:
-        """Bind the next answers to this type; None frees them."""
-        self._format = None if output_type is None else output_type.format
-        self._uses_prompt = False
-
-    def use_prompt(self) -> None:
-        """Give the schema in the prompt: the server cannot bind answers."""
-        self._uses_prompt = True
-
-    def apply(self, config: ProviderConfig) -> ProviderConfig:
-        """Return the configuration of a run with the output format."""
-        if self._format is None:
-            return config
-        if not self._uses_prompt:
-            return config.model_copy(update={"response_format": self._format})
-        words = _SCHEMA_PROMPT.format(schema=json.dumps(self._format.json_schema))
-        prompt = words if config.system_prompt is None else f"{config.system_prompt}\n\n{words}"
-        return config.model_copy(update={"system_prompt": prompt})
 
 
 def _close_objects(schema: Any) -> bool:
@@ -185,6 +168,11 @@ def _close_objects(schema: Any) -> bool:
 EnvelopeListener = Callable[[Envelope], None]
 
 
+def unbound(config: ProviderConfig) -> ProviderConfig:
+    """Leave the answers unbound."""
+    return config
+
+
 class ConversationRunner:
     """A conversation in memory, opened when it is first needed, in the running loop. It begins with `history`.
 
@@ -197,7 +185,8 @@ class ConversationRunner:
     ) -> None:
         self.options = options
         self.initial_options = options
-        self.output_format = OutputFormat()
+        self.bind_answers: Callable[[ProviderConfig], ProviderConfig] = unbound
+        """Binds the next answers to a type."""
         self.run: RunEvents | None = None
         # The run that gets the events, and those that nobody reads yet.
         self._newest_run: RunEvents | None = None
@@ -396,7 +385,7 @@ class ConversationRunner:
                 connection,
                 self._initial_history,
                 modes=lambda: self.initial_options.modes,
-                config=lambda: self.output_format.apply(self.options.run_config),
+                config=lambda: self.bind_answers(self.options.run_config),
             )
             session = self._opened.session
             session.subscribe(on_event=self._on_event, on_pieces=self._on_pieces, pieces=False)

@@ -10,8 +10,9 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import ValidationError
 
-from desktop_agent.api.conversation import ConversationRunner, OutputType, to_prompt
-from desktop_agent.api.run_events import AsyncCloseable, BlockCollector, RunEvents, add_usage, error_from_event
+from desktop_agent.api.conversation import ConversationRunner, OutputType, to_prompt, unbound
+from desktop_agent.api.run_events import AsyncCloseable, BlockCollector, RunEvents, error_from_event
+from desktop_agent.conversation.answer_builder import add_usage
 from desktop_agent.providers.tool_call_builder import ToolCallBuilder
 from desktop_agent.types.blocks import Block, Text, Thinking, ToolResult, ToolUse
 from desktop_agent.types.engine_events import Envelope, ErrorOccurred, Event, RunEnd, RunFinished
@@ -320,9 +321,9 @@ async def complete_structured(
     Where the run ended before there was an answer, OutputInvalid says how.
     """
     output = OutputType(output_type)
-    conversation.output_format.bind(output)
+    conversation.bind_answers = output.bind
     try:
-        response = await _ask_with_fallback(conversation, to_prompt(prompt) if prompt else None, owner)
+        response = await _ask_with_fallback(conversation, to_prompt(prompt) if prompt else None, output, owner)
         for remaining in range(retries, -1, -1):
             problems = ""
             try:
@@ -343,10 +344,12 @@ async def complete_structured(
             f"The answer does not fit the type that was asked for ({output.name}).", detail=response.text
         )
     finally:
-        conversation.output_format.bind(None)
+        conversation.bind_answers = unbound
 
 
-async def _ask_with_fallback(conversation: ConversationRunner, prompt: Message | None, owner: object) -> Response:
+async def _ask_with_fallback(
+    conversation: ConversationRunner, prompt: Message | None, output: OutputType, owner: object
+) -> Response:
     try:
         return await _ask(conversation, prompt, owner)
     except (CapabilityMissing, InvalidRequest) as error:
@@ -354,7 +357,7 @@ async def _ask_with_fallback(conversation: ConversationRunner, prompt: Message |
             raise
     # The prompt is in the history: only the way of binding the answer changes. Few servers say that the schema is
     # what they refuse.
-    conversation.output_format.use_prompt()
+    conversation.bind_answers = output.describe
     return await _ask(conversation, None, owner)
 
 
