@@ -63,7 +63,7 @@ class AskArguments(NamedTuple):
     launch: LaunchOptions
     prompt: str
     system: str | None
-    images: tuple[Path, ...]
+    images: Sequence[Path]
     reasoning: "Reasoning | None"
     max_tokens: int | None
     headers_timeout: float | None
@@ -130,23 +130,9 @@ def parse_ask_arguments(argv: Sequence[str]) -> AskArguments:
     """Parse the arguments of `ask`. Exits with 2 and a sentence on wrong use."""
     parser = _ask_parser()
     arguments = parser.parse_args(argv)
-    launch = _parse_launch_options(parser, arguments)
-    return AskArguments(
-        launch=launch,
-        prompt=arguments.prompt,
-        system=arguments.system,
-        images=tuple(arguments.image),
-        reasoning=arguments.reasoning,
-        max_tokens=arguments.max_tokens,
-        headers_timeout=arguments.headers_timeout,
-        first_event_timeout=arguments.first_event_timeout,
-        workspace=arguments.workspace,
-        tools=arguments.tools or ("read" if arguments.workspace else "none"),
-        approve=arguments.approve,
-        continue_id=arguments.continue_id,
-        jsonl=arguments.jsonl,
-        verbose=arguments.verbose,
-    )
+    arguments.launch = _parse_launch_options(parser, arguments)
+    arguments.tools = arguments.tools or ("read" if arguments.workspace else "none")
+    return AskArguments(*(getattr(arguments, name) for name in AskArguments._fields))
 
 
 def _ask_parser() -> argparse.ArgumentParser:
@@ -161,7 +147,9 @@ def _ask_parser() -> argparse.ArgumentParser:
     _add_launch_arguments(parser)
     parser.add_argument("--demo", action="store_true", help="ask the offline demo")
     parser.add_argument("--system", metavar="TEXT", help="instructions above the conversation")
-    parser.add_argument("--image", metavar="FILE", type=Path, action="append", default=[], help="attach a picture")
+    parser.add_argument(
+        "--image", dest="images", metavar="FILE", type=Path, action="append", default=[], help="attach a picture"
+    )
     parser.add_argument("--reasoning", metavar="LEVEL", type=_reasoning, help="none, minimal … max, or tokens")
     parser.add_argument("--max-tokens", metavar="N", type=positive_int, help="longest answer, in tokens")
     parser.add_argument(
