@@ -325,7 +325,6 @@ class AgentLoop:
 
     @property
     def only_waits(self) -> bool:
-        """Return whether nothing is under way but calls that wait for the person."""
         return self._batch is not None and self._batch.only_waits
 
     def stop_call(self, tool_use_id: str) -> bool:
@@ -347,7 +346,6 @@ class AgentLoop:
             await self._commit_results(self._batch.close(outcome))
 
     async def _commit_results(self, results: list[ToolResult]) -> None:
-        """Drop the batch and commit its results."""
         self._batch = None
         if results:
             await self._recorder.commit(Message.tool_results(results))

@@ -32,7 +32,6 @@ class _Control:
 
 
 def _require(value: object, kind: type) -> None:
-    """Raise WrongUse if the value is of another kind."""
     if not isinstance(value, kind):
         raise WrongUse(f"This is no {kind.__name__} but {type_name(value)}.", f"Make it with {kind.__name__}(…).")
 
@@ -168,7 +167,6 @@ class MessageQueue(_Control):
 
 
 def _require_moment(when: str) -> None:
-    """Raise WrongUse for what is not a moment at which a queued message can be delivered."""
     if when not in get_args(When):
         raise WrongUse(f"A message cannot be delivered “{when}”.", f"Say one of: {', '.join(get_args(When))}.")
 

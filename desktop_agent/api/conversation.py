@@ -208,7 +208,6 @@ class ConversationRunner:
 
     @property
     def history(self) -> tuple[Message, ...]:
-        """All messages, oldest first."""
         return self._initial_history if self._opened is None else self._opened.session.history
 
     @property
@@ -218,7 +217,6 @@ class ConversationRunner:
 
     @property
     def session(self) -> "Session | None":
-        """The engine's session, once there is one."""
         return None if self._opened is None else self._opened.session
 
     @property

@@ -157,7 +157,6 @@ class RunEvents:
 
     @property
     def usage_below(self) -> Usage | None:
-        """The usage of specialists so far."""
         return reduce(add_usage, (run.usage for run in self._specialist_runs.values()), None)
 
     def take_unread(self) -> tuple[Event, ...]:

@@ -48,7 +48,6 @@ class FileChange:
 
     @property
     def text(self) -> str:
-        """The diff, or the text."""
         return "\n".join(self.lines if self.is_diff else (line[1:] for line in self.lines))
 
     @property

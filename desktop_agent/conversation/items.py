@@ -27,7 +27,6 @@ class StreamedText:
 
     @property
     def last(self) -> str:
-        """Return the last character, or ""."""
         return self._pieces[-1][-1:] if self._pieces else ""
 
     def __str__(self) -> str:
@@ -131,12 +130,10 @@ class ToolCallItem:
 
     @property
     def can_be_redone(self) -> bool:
-        """Return whether something that was undone can be redone."""
         return self.state is CallState.ENDED and not all(self.redos.values())
 
     @property
     def is_undone(self) -> bool:
-        """Return whether all its changes were undone."""
         return bool(self.checkpoints) and all(self.checkpoints.values())
 
     @property
@@ -147,7 +144,6 @@ class ToolCallItem:
 
     @property
     def outcome(self) -> Outcome | None:
-        """Return how it ended, or None while it has not."""
         return self.result.outcome if self.result else None
 
 
@@ -192,7 +188,6 @@ class NoticeItem:
 
     @property
     def can_be_redone(self) -> bool:
-        """Return whether something that was undone can be redone."""
         return not all(self.redos.values())
 
 

@@ -32,7 +32,6 @@ class HistoryLoader:
 
     @property
     def unloaded_count(self) -> int:
-        """Return how many messages are not in memory."""
         return 0 if self._writer.above is None else self._writer.above.position
 
     async def load(self, at_least: int = NEXT_PART) -> None:

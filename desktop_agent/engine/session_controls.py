@@ -263,7 +263,6 @@ class RuntimeControls:
             self._in_flight.pop(event.message_id, None)
 
     def _on_specialist_event(self, event: Event, run_id: str) -> None:
-        """Save what a specialist used."""
         used = self._specialists.take(event, run_id)
         if used is not None:
             total = add_usage(self._state.specialist_usage, used)

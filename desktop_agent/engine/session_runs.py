@@ -309,7 +309,6 @@ class ActiveRun:
 
     @property
     def error(self) -> AgentError | None:
-        """Return why the newest run failed, if it did."""
         return None if self._run is None else self._run.error
 
     @property

@@ -83,7 +83,6 @@ class SessionWriter:
 
     @property
     def head(self) -> str | None:
-        """Return the id of the message that ends the branch in view."""
         return self._messages[-1].id if self._messages else self.branches.above
 
     def history(self) -> tuple[Message, ...]:

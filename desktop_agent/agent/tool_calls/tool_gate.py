@@ -457,7 +457,6 @@ def _waits_to_start(call: ToolExecution) -> bool:
 
 
 def _denial_text(message: str, *, by_person: bool) -> str:
-    """Return the result text of a denied call, for the model."""
     if not by_person:
         return message or "This call is denied."
     return f"{DENIED_SAYING}{message}" if message else DENIED_BY_PERSON
