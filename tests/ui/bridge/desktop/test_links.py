@@ -117,11 +117,11 @@ def test_a_file_is_named_by_its_path_or_address(tmp_path):
     assert "not a file on this computer" in refusal(parse_target, "file:")
 
 
-def test_only_regular_files_are_read(tmp_path):
+def test_only_regular_files_are_read(tmp_path, monkeypatch):
     pipe, channel = tmp_path / "pipe", tmp_path / "channel"
     os.mkfifo(pipe)
     with socket.socket(socket.AF_UNIX) as listener:
-        os.chdir(tmp_path)
+        monkeypatch.chdir(tmp_path)
         listener.bind("channel")
     (tmp_path / "zero.png").symlink_to("/dev/zero")
     for path in (pipe, channel, tmp_path / "zero.png", Path("/dev/tty")):
