@@ -52,7 +52,7 @@ class RunRecorder:
         *,
         parent_run_id: str | None = None,
     ) -> None:
-        self._writer, self.flush = writer, writer.flush
+        self._writer = writer
         self.run_id = run_id or new_id()
         self._seq = seq
         self._turn_id = turn_id
@@ -88,6 +88,10 @@ class RunRecorder:
         if not isinstance(event, AnswerAwaited):
             seq = self._seq = self._seq + (len(pieces) or 1)
         self._writer.write_event(Envelope(seq, self.run_id, self._parent_run_id, self._turn_id, now(), event), pieces)
+
+    async def flush(self) -> None:
+        """Return when everything so far is durable. Raises StorageFailed."""
+        await self._writer.flush()
 
     async def commit(self, *messages: Message) -> None:
         """Add finished messages to the history."""
