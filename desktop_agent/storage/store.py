@@ -366,13 +366,13 @@ class _LazySearch:
 
     def __init__(self, folder: Path, run: RunInDatabase) -> None:
         self._folder = folder
-        self.run = run
+        self._run = run
 
     @cached_property
     def search(self) -> "ConversationSearch":
         from desktop_agent.storage.search.conversation_search import ConversationSearch
 
-        return ConversationSearch(self._folder, self.run)
+        return ConversationSearch(self._folder, self._run)
 
     @property
     def is_loaded(self) -> bool:

@@ -74,9 +74,9 @@ OUTPUT_ORDER = "output_order"
 def item_reader_for(kind: str, item: dict[str, Any], number: int, builder: PartBuilder) -> "ItemReader":
     """Return the reader for an item of this type; `number` is that of its first part.
 
-    A reader gets each event of its item, named without `response.`, and ignores those that are irrelevant. `finish`
-    ends the item. It takes its final form, which is kept and counts; None: the server never sent it. `cut`: the whole
-    answer was cut before this item was done.
+    The reader gets each event of its item, named without `response.`, and ignores those it does not need. Its `finish`
+    takes the final form of the item, which counts and is kept, or None if the server never sent it; `cut` says that the
+    answer ended before the item was done.
     """
     match kind:
         case "message":
