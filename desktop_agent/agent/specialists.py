@@ -34,26 +34,33 @@ from desktop_agent.types.policies import Interrupt, Specialist, StopSession
 from desktop_agent.types.tool_calls import Effect, ToolClass
 
 
+@dataclass(eq=False)
+class _Holder:
+    """One task that holds the lock, or waits for it."""
+
+    is_writer: bool
+    released: asyncio.Event = field(default_factory=asyncio.Event)
+
+
 class ReadWriteLock:
     """Readers hold it together, a writer holds it alone; in the order of arrival."""
 
     def __init__(self) -> None:
-        # Of those that hold it or wait for it: whether each is a writer, and its end.
-        self._holders: list[tuple[bool, asyncio.Event]] = []
+        self._holders: list[_Holder] = []
 
     @asynccontextmanager
     async def hold(self, *, is_writer: bool) -> AsyncGenerator[None]:
         """Wait for earlier holders that must not overlap with this one, then hold the lock inside the block."""
-        earlier = [released for writes, released in self._holders if is_writer or writes]
-        own = (is_writer, asyncio.Event())
+        earlier = [holder for holder in self._holders if is_writer or holder.is_writer]
+        own = _Holder(is_writer)
         self._holders.append(own)
         try:
-            for released in earlier:
-                await released.wait()
+            for holder in earlier:
+                await holder.released.wait()
             yield
         finally:
             self._holders.remove(own)
-            own[1].set()
+            own.released.set()
 
 
 _MAX_CALLS = 40
@@ -139,12 +146,15 @@ class SpecialistRecorder:
         self._calls = CallSummary()
         self._report_summary = report_summary
         report_summary(str(self._calls))
-        self.run_id, self.history, self.nested = recorder.run_id, recorder.history, recorder.nested
-        self.commit, self.flush, self._pass_on = recorder.commit, recorder.flush, recorder.emit
+        self._recorder = recorder
         self._call_id = call_id
         self.error: Sentence | None = None
         self.limit: Sentence | None = None
         self.called_tools = False
+
+    @property
+    def run_id(self) -> str:
+        return self._recorder.run_id
 
     @property
     def answers_text(self) -> str:
@@ -165,9 +175,25 @@ class SpecialistRecorder:
                 self.called_tools = True
             case _:
                 pass
-        self._pass_on(event, pieces)
+        self._recorder.emit(event, pieces)
         if self._calls.on_event(event):
             self._report_summary(str(self._calls))
+
+    async def flush(self) -> None:
+        """Return when everything so far is durable. Raises StorageFailed."""
+        await self._recorder.flush()
+
+    async def commit(self, *messages: Message) -> None:
+        """Add finished messages to its history."""
+        await self._recorder.commit(*messages)
+
+    def history(self) -> tuple[Message, ...]:
+        """Return its messages, oldest first."""
+        return self._recorder.history()
+
+    def nested(self) -> Recorder:
+        """Return a recorder for a run that one of its calls starts."""
+        return self._recorder.nested()
 
 
 # Seconds. A specialist's own limits end its work; they pause while it waits for a person, this does not.

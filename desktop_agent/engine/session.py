@@ -15,7 +15,7 @@ from desktop_agent.engine.recovery import OpenCalls, close_calls
 from desktop_agent.engine.session_branches import SessionBranches
 from desktop_agent.engine.session_controls import RuntimeControls, SessionSetup
 from desktop_agent.engine.session_runs import ActiveRun, ConversationFolders, RunFactory, RunRecorder
-from desktop_agent.engine.session_writer import SessionWriter
+from desktop_agent.engine.session_writer import ChangeListener, EventListener, PieceListener, SessionWriter
 from desktop_agent.engine.titles import TitleMaker, title_of
 from desktop_agent.processes.foreign_code import validate_message, validate_messages
 from desktop_agent.storage.records import ConversationChanges, ConversationRecord
@@ -191,9 +191,6 @@ class Session:
         held: StorageFailed | None = None,
     ) -> None:
         self._writer = writer
-        self.subscribe, self.unsubscribe, self.flush = writer.subscribe, writer.unsubscribe, writer.flush
-        # What the disk refuses, `unsaved` says.
-        self.write_all, self.write_at_once = writer.journal_queue.write_all, writer.journal_queue.write_at_once
         self._busy: set[Session] = set() if busy is None else busy
         self.is_closed = held is not None
         self.is_in_memory = not writer.journal_queue.is_stored and held is None
@@ -203,8 +200,7 @@ class Session:
         self.approvals, self.permission_policy = controls.approvals, controls.permission_policy
         self.queue, self.returned, self.guards = controls.queue, controls.returned, controls.guards
         self.modes, self.policies, self.questions = controls.modes, controls.policies, controls.questions
-        refuse, self.wait_idle = self._refuse_while_working, self._active_run.wait_idle
-        self.can_wait_for_next_process = self._active_run.can_wait_for_next_process
+        refuse, self.can_wait_for_next_process = self._refuse_while_working, self._active_run.can_wait_for_next_process
         self._runs = RunStarter(
             writer, setup, controls, self._active_run, open_calls, refuse=refuse, is_closed=lambda: self.is_closed
         )
@@ -247,6 +243,37 @@ class Session:
     def history(self) -> tuple[Message, ...]:
         """Return the messages of the branch, oldest first; `history_loader` has those that are not in memory."""
         return self._writer.history()
+
+    def subscribe(
+        self,
+        on_changes: ChangeListener | None = None,
+        on_event: EventListener | None = None,
+        on_pieces: PieceListener | None = None,
+        *,
+        pieces: bool = True,
+    ) -> None:
+        """Subscribe to changes of the transcript, to events, or both. Called in the loop's thread.
+
+        Without `pieces` there is no event for each piece of a text: they come by the thousand. `on_pieces` gets those
+        that came together in one call.
+        """
+        self._writer.subscribe(on_changes, on_event, on_pieces, pieces=pieces)
+
+    def unsubscribe(self, listener: ChangeListener | EventListener) -> None:
+        """Stop calling this listener."""
+        self._writer.unsubscribe(listener)
+
+    async def flush(self) -> None:
+        """Return when everything so far is on the disk. Raises StorageFailed, and goes on trying."""
+        await self._writer.flush()
+
+    async def write_all(self) -> None:
+        """Try to write what waits; `unsaved` says what the disk refused."""
+        await self._writer.journal_queue.write_all()
+
+    async def write_at_once(self) -> None:
+        """Write what waits on another loop, when the usual one has stopped. Raises StorageFailed."""
+        await self._writer.journal_queue.write_at_once()
 
     @property
     def unsaved(self) -> UnsavedConversation | None:
@@ -379,6 +406,10 @@ class Session:
         self._writer.change_record(**changes)
         if not self.working:
             self.permission_policy.set_workspace(self.record.workspace)
+
+    async def wait_idle(self) -> None:
+        """Return when no run is active and what the last one left is written."""
+        await self._active_run.wait_idle()
 
     async def close(self, before: BeforeClosing | None = None, *, keeps_approvals: bool = False) -> None:
         """Stop the run, write what is left. Messages that wait are stored, also one that hooks still judge.

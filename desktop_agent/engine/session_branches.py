@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from desktop_agent.conversation.branches import Versions
 from desktop_agent.conversation.history import is_own_prompt, unanswered_calls
-from desktop_agent.conversation.message_tree import Deletion
+from desktop_agent.conversation.message_tree import Deletion, MessageTree
 from desktop_agent.engine.checkpoints import Checkpoints
 from desktop_agent.engine.history_loader import FIRST_PART, BranchLoader
 from desktop_agent.engine.session_controls import RuntimeControls
@@ -41,9 +41,9 @@ class SessionBranches:
         start: StartRun,
     ) -> None:
         self._writer = writer
-        self._loader, self.load_tree, self.load_ids_left = loader, loader.load_tree, loader.load_ids_left
+        self._loader = loader
         self._checkpoints = checkpoints
-        self._controls, self.is_irreversible = controls, controls.is_irreversible
+        self._controls = controls
         self._refuse = refuse
         self._close_calls = close_calls
         self._validate = validate
@@ -52,7 +52,7 @@ class SessionBranches:
     @property
     def versions(self) -> Mapping[str, Versions]:
         """Return the versions of what is in view, by the id of the first message of each that people see."""
-        return self._writer.branches.versions(self._writer.history())
+        return self._writer.versions
 
     @property
     def tree(self) -> ConversationTree:
@@ -73,7 +73,7 @@ class SessionBranches:
     @property
     def continuations(self) -> tuple[str, ...]:
         """Return the ids of the messages with which other branches go on below what is in view, oldest first."""
-        return self._writer.branches.continuations(self._writer.history())
+        return self._writer.continuations
 
     def edit_prompt(self, message_id: str, edited: Message) -> None:
         """Send `edited`, a new message, in place of an earlier prompt.
@@ -147,15 +147,27 @@ class SessionBranches:
         """Return the id of the message that ends the branch in view."""
         return self._writer.head
 
+    async def load_ids_left(self, head: str) -> frozenset[str]:
+        """Return the ids of the messages on the branch up to `head` that are not in view. Raises StorageFailed."""
+        return await self._loader.load_ids_left(head)
+
     async def list_checkpoints(self, message_ids: Collection[str]) -> tuple[str, ...]:
         """Return the ids of the checkpoints of these messages' calls that are not restored. Raises StorageFailed."""
         return () if self._checkpoints is None else await self._checkpoints.list_unrestored(message_ids)
+
+    def is_irreversible(self, tool: str) -> bool:
+        """Return whether calls of this tool may have changed something that nothing here can undo."""
+        return self._controls.is_irreversible(tool)
+
+    async def load_tree(self) -> MessageTree:
+        """Return the tree of all branches. Raises StorageFailed."""
+        return await self._loader.load_tree()
 
     async def plan_deletion(self, message_id: str) -> Deletion:
         """Return what `delete` would delete; nothing is changed. Raises as that does."""
         self._refuse_deleting()
         await self._loader.history_loader.load_all()
-        tree = await self.load_tree()
+        tree = await self._loader.load_tree()
         deletion = await asyncio.to_thread(tree.deletion, message_id)
         return replace(deletion, checkpoints=await self.list_checkpoints(deletion.ids))
 

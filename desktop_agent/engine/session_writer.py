@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Unpack
 
-from desktop_agent.conversation.branches import Branches
+from desktop_agent.conversation.branches import Branches, Versions
 from desktop_agent.conversation.history import is_own_prompt
 from desktop_agent.conversation.items import Change, NoticeItem, UserItem
 from desktop_agent.conversation.message_tree import Deletion
@@ -54,7 +54,7 @@ class SessionWriter:
         is_followed: bool = False,
         rule_queue: JournalQueue | None = None,
     ) -> None:
-        self.journal_queue, self.flush = journal_queue, journal_queue.flush
+        self.journal_queue = journal_queue
         self.rule_queue = rule_queue or journal_queue
         self._messages = list(messages)
         self.above = above
@@ -100,6 +100,16 @@ class SessionWriter:
         self.usage = self.usage or _last_usage(self._messages)
         self.notify_changes(self.transcript.prepend(part.messages))
 
+    @property
+    def versions(self) -> Mapping[str, Versions]:
+        """Return the versions of what is in view, by the id of the first message of each that people see."""
+        return self.branches.versions(self._messages)
+
+    @property
+    def continuations(self) -> tuple[str, ...]:
+        """Return the ids of the messages with which other branches go on below what is in view, oldest first."""
+        return self.branches.continuations(self._messages)
+
     def change_record(self, **changes: Unpack[ConversationChanges]) -> None:
         """Change the record, and remove errors that said that no model, or the wrong one, was chosen."""
         self.journal_queue.change_record(**changes)
@@ -108,17 +118,13 @@ class SessionWriter:
 
     def subscribe(
         self,
-        on_changes: ChangeListener | None = None,
-        on_event: EventListener | None = None,
+        on_changes: ChangeListener | None,
+        on_event: EventListener | None,
         on_pieces: PieceListener | None = None,
         *,
         pieces: bool = True,
     ) -> None:
-        """Call these listeners from now on, in the loop's thread, at changes of the transcript and at events.
-
-        Without `pieces` there is no event for each piece of a text: they come by the thousand. `on_pieces` gets those
-        that came together in one call.
-        """
+        """Call these listeners from now on, `on_event` only with `pieces` also for each piece of a text."""
         if on_changes is not None:
             self._change_listeners += (on_changes,)
         if on_event is not None:
@@ -253,6 +259,10 @@ class SessionWriter:
             changes += self.transcript.add_message(message)
         changes += self.transcript.mark_saved_calls(saved)
         self.notify_changes(changes)
+
+    async def flush(self) -> None:
+        """Return when everything so far is durable. Raises StorageFailed."""
+        await self.journal_queue.flush()
 
     async def close(self) -> None:
         """Write what is left; later writes raise WrongUse."""
