@@ -47,6 +47,24 @@ except x11_keys.KeysUnavailable as refused:
 print("held", flush=True)
 sys.stdin.read()
 """
+CANCELLED_GRAB = """
+import asyncio, sys
+from PySide6.QtCore import QCoreApplication
+from ui.bridge.desktop.key_names import parse_keys
+from ui.bridge.desktop import x11_keys
+async def grab_twice():
+    keys, combination = x11_keys.X11Keys(), parse_keys(sys.argv[1])
+    grab = asyncio.ensure_future(keys.grab(combination))
+    await asyncio.sleep(0)
+    grab.cancel()
+    await asyncio.gather(grab, return_exceptions=True)
+    await keys.release()
+    await asyncio.get_running_loop().shutdown_default_executor()
+    x11_keys._grab(combination)
+    print("grabbed again", flush=True)
+app = QCoreApplication([])
+asyncio.run(grab_twice())
+"""
 
 TAKEN = ("Another program already uses Ctrl+Alt+W.", "Choose other keys, or take these from that program.")
 
@@ -201,3 +219,9 @@ def test_keys_that_another_program_has_are_said_with_a_remedy(real_display: dict
         opened(real_display, data_folder(tmp_path, "Ctrl+Alt+W"), "--demo") as (_, screen),
     ):
         screen.wait_says(" ".join(TAKEN))
+
+
+def test_a_grab_that_is_cancelled_on_the_way_can_be_released(real_display: dict[str, str]) -> None:
+    with program(real_display, CANCELLED_GRAB, "Ctrl+Alt+V") as process:
+        assert process.stdout is not None
+        assert process.wait(60) == 0

@@ -12,6 +12,7 @@ from typing import Any
 
 from PySide6.QtCore import QObject, QSocketNotifier, Signal
 
+from desktop_agent.processes.worker_threads import runs_to_its_end
 from desktop_agent.types.errors import Sentence
 from ui.bridge.desktop.key_names import KeyCombination, KeysUnavailable
 
@@ -193,9 +194,10 @@ class X11Keys(QObject):
         self._connection: _Connection | None = None
         self._notifier: QSocketNotifier | None = None
         self._keys: KeyCombination | None = None
-        # A connection must not be closed while a thread uses it.
+        # A connection must not be closed while a thread uses it; nor be lost with its grab when a caller is cancelled.
         self._lock = asyncio.Lock()
 
+    @runs_to_its_end
     async def grab(self, keys: KeyCombination) -> str:
         """Grab these keys in place of earlier ones; return "". Raises KeysUnavailable."""
         async with self._lock:
@@ -208,6 +210,7 @@ class X11Keys(QObject):
         self._read()
         return ""
 
+    @runs_to_its_end
     async def adapt(self) -> None:
         """Find the keys on the layout that the keyboard has now. Raises KeysUnavailable."""
         async with self._lock:
