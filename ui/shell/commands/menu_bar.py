@@ -17,6 +17,22 @@ _DELAY_MS = 500
 """Delay before the hidden bar is built: the first conversation comes first."""
 
 
+class _MoreButtonFilter(QObject):
+    """Hides the button for menus that have no room as well, while the bar has no height.
+
+    The bar cannot do this itself: Qt sends it every event of the window, also those of each frame.
+    """
+
+    def __init__(self, bar: QMenuBar) -> None:
+        super().__init__(bar)
+        self._bar = bar
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.Show and isinstance(watched, QToolButton) and self._bar.height() == 0:
+            watched.hide()
+        return False
+
+
 class MenuBar(QMenuBar):
     """The actions of a window in menus. Hidden means a height of 0, so that Qt still handles Alt and the mnemonics.
 
@@ -46,7 +62,7 @@ class MenuBar(QMenuBar):
             self._fill(self.addMenu(title), [action for action in actions if action.menu_name == name])
         for more in self.findChildren(QToolButton):
             more.setAccessibleName(self.tr("More menus"))
-            more.installEventFilter(self)
+            more.installEventFilter(_MoreButtonFilter(self))
         self._fit()
         window.setMenuBar(self)
         # The layout would show it in a later event, and Alt would be lost until then.
@@ -79,12 +95,6 @@ class MenuBar(QMenuBar):
                     self._open(action)
                     return True
         return super().event(event)
-
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Hide the button for menus that have no room as well, while the bar has no height."""
-        if event.type() == QEvent.Type.Show and isinstance(watched, QToolButton) and self.height() == 0:
-            watched.hide()
-        return super().eventFilter(watched, event)
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         super().focusInEvent(event)
