@@ -153,7 +153,7 @@ def _build_offer(client: McpClient, listed: "tuple[TheirTool, ...]", budget: Sch
     return ToolOffer(tuple(tools.values()), tuple(unusable)).with_settings(server)
 
 
-def _unusable_notice(server: McpServer, name: str, reason: Sentence | str) -> Sentence:
+def _unusable_notice(server: McpServer, name: str, reason: Sentence) -> Sentence:
     template = "The tool “{tool}” of the server “{server}” cannot be used: {why}"
     return Sentence(template, {"tool": name[:100], "server": server.title, "why": reason})
 

@@ -276,17 +276,17 @@ def _read_overrides(path: Path) -> "tuple[ModelTable | None, tuple[Sentence, ...
         table = parse_table(data.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        return None, (_unusable_file(path, f"line {line} is not text in UTF-8"),)
+        return None, (_unusable_file(path, Sentence("line {line} is not text in UTF-8", {"line": str(line)})),)
     except tomllib.TOMLDecodeError as error:
         # The parser's own words end with line and column.
         return None, (_unusable_file(path, str(error)),)
     except (ValueError, RecursionError):
         # Python's own limits: thousands of digits or of brackets.
-        return None, (_unusable_file(path, "a number is too long, or it is nested too deeply"),)
+        return None, (_unusable_file(path, Sentence("a number is too long, or it is nested too deeply")),)
     return table, tuple(_skipped_entry(path, error) for error in table.errors)
 
 
-def _unusable_file(path: Path, why: str) -> Sentence:
+def _unusable_file(path: Path, why: str | Sentence) -> Sentence:
     return Sentence("Your file “{name}” cannot be used: {why}.", {"name": path.name, "why": why})
 
 

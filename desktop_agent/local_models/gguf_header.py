@@ -50,11 +50,11 @@ def read_header(path: Path) -> GgufHeader:
     with os.fdopen(descriptor, "rb", buffering=_BUFFER_BYTES) as file:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
-            raise _invalid(path, "it is no ordinary file")
+            raise _invalid(path, Sentence("it is not an ordinary file"))
         try:
             values = _Reader(file, min(status.st_size, _MAX_HEADER_BYTES)).read_values(match is not None)
         except _InvalidHeaderError as error:
-            raise _invalid(path, str(error)) from None
+            raise _invalid(path, error.reason) from None
     architecture = _text(values.get("general.architecture"))
     kind = _text(values.get("general.type"))
     quantisation = _quantisations().get(str(values.get("general.file_type")))
@@ -81,13 +81,15 @@ def _text(value: object) -> str | None:
     return "".join(letter if letter.isprintable() else " " for letter in value).strip()[:200] or None
 
 
-def _invalid(path: Path, why: str) -> WrongUse:
+def _invalid(path: Path, why: Sentence) -> WrongUse:
     sentence = Sentence("“{name}” is not a model in the GGUF format: {why}.", {"name": path.name, "why": why})
     return WrongUse(sentence, "Choose a file whose name ends in .gguf, or download it again.")
 
 
 class _InvalidHeaderError(ValueError):
-    pass
+    def __init__(self, template: str) -> None:
+        super().__init__(template)
+        self.reason = Sentence(template)
 
 
 class _Reader:
@@ -197,7 +199,7 @@ def size_of_all(path: Path) -> int:
         return path.stat().st_size
     total, count = 0, int(match["count"])
     if not 1 <= count <= _MAX_FILES:
-        raise _invalid(path, "it is said to be split into too many files")
+        raise _invalid(path, Sentence("it is said to be split into too many files"))
     for number in range(1, count + 1):
         part = path.with_name(f"{match['stem']}-{number:05}-of-{match['count']}{path.suffix}")
         try:

@@ -30,17 +30,17 @@ class McpClient:
         self.log = ServerLog(context.on_log_line)
         self.lifecycle = ServerLifecycle(server, context, self.log)
         self.call_count = 0
-        self.unusable_tools: tuple[tuple[str, str], ...] = ()
+        self.unusable_tools: tuple[tuple[str, Sentence], ...] = ()
         """Names of the tools that the last listing left out, with reasons."""
 
     async def tools(self) -> "tuple[mcp_types.Tool, ...]":
         """Return at most MAX_TOOLS tools, and set `unusable_tools`."""
-        unusable: list[tuple[str, str]] = []
+        unusable: list[tuple[str, Sentence]] = []
 
         async def list_page(client: "Client", cursor: str | None) -> "mcp_types.ListToolsResult":
             page = await client.list_tools(cursor=cursor)
             meta: Any = page.meta or {}
-            unusable.extend((name, reason) for name, reason in meta.get(UNUSABLE_TOOLS_KEY, ()))
+            unusable.extend((name, Sentence(template)) for name, template in meta.get(UNUSABLE_TOOLS_KEY, ()))
             return page
 
         # Before the request: what changes meanwhile is listed again.

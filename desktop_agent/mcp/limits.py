@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from desktop_agent.processes.foreign_code import MAX_PARTS, clean_json, limit_parts, omitted_parts_note
 from desktop_agent.processes.worker_threads import CancelToken, is_nested_deeper
+from desktop_agent.types.errors import Sentence
 
 if TYPE_CHECKING:
     from mcp_types import JSONRPCError, JSONRPCMessage
@@ -161,7 +162,7 @@ def _validate_message(value: Any) -> "tuple[JSONRPCMessage, ...]":
         request_id = fields.get("id")
         if "method" in fields or not isinstance(request_id, int | str) or isinstance(request_id, bool):
             return ()
-        return (unreadable_response(request_id, "it is no message of the protocol"),)
+        return (unreadable_response(request_id, "it is not a message of the protocol"),)
 
 
 def _replacement(data: bytes, reason: str) -> "tuple[JSONRPCMessage, ...]":
@@ -199,7 +200,7 @@ MAX_LISTED = 1_000
 """Items of a list of resources, templates or prompts."""
 MAX_TOOL_NAME_LENGTH = 200
 UNUSABLE_TOOLS_KEY = "desktop-agent/left-out"
-"""In the list's `_meta`: pairs of the name of a tool that cannot be used, and the reason."""
+"""In the list's `_meta`: pairs of the name of a tool that cannot be used, and the template of the reason."""
 # The newest version whose schemas the library checks beyond their type.
 _STRICT_VERSION = "2025-11-25"
 _LISTS = ("resources", "resourceTemplates", "prompts")
@@ -221,9 +222,9 @@ def _bound_tools(result: dict[str, Any]) -> dict[str, Any]:
     kept: list[Any] = []
     unusable: list[list[str]] = []
     for tool in result["tools"][: MAX_TOOLS + 1]:
-        reason = _tool_problem(tool)
-        if reason:
-            unusable.append([_name_of(tool), reason])
+        problem = _tool_problem(tool)
+        if problem is not None:
+            unusable.append([_name_of(tool), problem.template])
         else:
             kept.append(_known_fields(tool))
     meta: Any = result.get("_meta")
@@ -231,26 +232,26 @@ def _bound_tools(result: dict[str, Any]) -> dict[str, Any]:
     return {**result, "tools": kept, "_meta": {**known_meta, UNUSABLE_TOOLS_KEY: unusable}}
 
 
-def _tool_problem(tool: Any) -> str:
-    """Why a tool cannot be used; empty where it can."""
+def _tool_problem(tool: Any) -> Sentence | None:
+    """Return why a tool cannot be used, without values; None where it can."""
     from mcp_types.methods import validate_server_result
 
     if not isinstance(tool, dict):
-        return "it is no description of a tool."
+        return Sentence("it is not a description of a tool.")
     fields = cast("dict[str, Any]", tool)
     name, schema = fields.get("name"), fields.get("inputSchema")
     if not isinstance(name, str) or not name.strip():
-        return "it has no name."
+        return Sentence("it has no name.")
     if len(name) > MAX_TOOL_NAME_LENGTH:
-        return f"its name is longer than {MAX_TOOL_NAME_LENGTH} characters."
+        return Sentence("its name is too long.")
     if not isinstance(schema, dict) or cast("dict[str, Any]", schema).get("type") != "object":
-        return "the schema of its arguments does not say “type”: “object”."
+        return Sentence("the schema of its arguments does not say “type”: “object”.")
     try:
         # As the library checks the list: it would refuse the whole list for one tool.
         validate_server_result("tools/list", _STRICT_VERSION, {"tools": [_known_fields(fields)]})
     except (ValueError, RecursionError):
-        return "the schema of its arguments cannot be read."
-    return ""
+        return Sentence("the schema of its arguments cannot be read.")
+    return None
 
 
 def _known_fields(tool: dict[str, Any]) -> dict[str, Any]:

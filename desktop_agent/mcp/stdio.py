@@ -129,7 +129,7 @@ async def _send_start_request(channel: socket.socket, request: Mapping[str, obje
     channel.shutdown(socket.SHUT_WR)
     if answer := await loop.sock_recv(channel, 100):
         number = int(answer)
-        raise OSError(number, os.strerror(number)) if number else ValueError("its arguments cannot be passed on")
+        raise OSError(number, os.strerror(number)) if number else ValueError("the arguments were not passed on")
 
 
 async def _abort(program: _RunningProgram) -> None:
@@ -163,14 +163,15 @@ async def _spawn(
 
 def _start_error(error: OSError | ValueError, command: ServerCommand) -> ToolFailed:
     name = command.argv[0]
-    values = {"name": name, "path": str(command.folder), "why": getattr(error, "strerror", None) or str(error)}
+    why = error.strerror or str(error) if isinstance(error, OSError) else Sentence("its arguments cannot be passed on")
+    values: dict[str, str | Sentence] = {"name": name, "path": str(command.folder), "why": why}
     if not command.folder.is_dir():
         sentence = Sentence("There is no folder “{path}”.", values)
         return ToolFailed(sentence, "Choose another folder for the conversation, or make this one again.")
     if isinstance(error, FileNotFoundError):
         return _missing_program_error(name, values)
     if Path(name).is_dir():
-        sentence = Sentence("“{name}” is a folder, and no program.", values)
+        sentence = Sentence("“{name}” is a folder, not a program.", values)
         return ToolFailed(sentence, "Give the whole path of a program with Edit.")
     if isinstance(error, PermissionError):
         sentence = Sentence("The program “{name}” may not be run.", values)
@@ -183,7 +184,7 @@ def _start_error(error: OSError | ValueError, command: ServerCommand) -> ToolFai
     return ToolFailed(sentence, "Correct the server's command and its arguments with Edit.")
 
 
-def _missing_program_error(name: str, values: Mapping[str, str]) -> ToolFailed:
+def _missing_program_error(name: str, values: Mapping[str, str | Sentence]) -> ToolFailed:
     if Path(name).is_file():
         sentence = Sentence("The program that runs “{name}”, by its first line (#!), is not installed.", values)
         return ToolFailed(sentence, "Install that program, or correct the first line.")

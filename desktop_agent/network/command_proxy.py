@@ -38,8 +38,7 @@ _MAX_NOTES = 20
 # A fatal alert of TLS (RFC 8446, section 6.2: unrecognized_name).
 _UNKNOWN_NAME = b"\x15\x03\x03\x00\x02\x02\x70"
 _PRIVATE_HOST = (
-    "“{host}” leads to the private address {address}. Only the person can allow that host, in Preferences under "
-    "Network."
+    "“{host}” leads to the private address {address}. Only the person can allow that host, in Settings → Network."
 )
 _OTHER_PROTOCOL = (
     "What was sent to {host} is neither TLS nor a request of HTTP as it has to be written, so it was not passed on. "
@@ -220,9 +219,9 @@ def _requested_host(request: h11.Request) -> HostAndPort | None:
     return parse_host_and_port(authority, _DEFAULT_PORT)
 
 
-def _error_reason(error: OSError | h11.ProtocolError) -> str:
+def _error_reason(error: OSError | h11.ProtocolError) -> str | Sentence:
     if isinstance(error, TimeoutError):
-        return "it does not answer"
+        return Sentence("it does not answer")
     if isinstance(error, OSError) and error.errno and not isinstance(error, socket.gaierror):
         return os.strerror(error.errno)
     return getattr(error, "strerror", None) or str(error)

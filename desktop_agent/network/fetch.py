@@ -260,10 +260,10 @@ class PrivateImageHost(ImageRefused):
     """The picture is on this machine or in a private network. `host` is what the person would have to allow."""
 
     kind = "private_address"
+    default_remedy = "Load it only if you know this host: whoever wrote the text chose the address."
 
     def __init__(self, refused: PrivateHost) -> None:
-        remedy = "Load it only if you know this machine: whoever wrote the text chose the address."
-        super().__init__(refused.sentence, remedy)
+        super().__init__(refused.sentence)
         self.host = refused.host
 
 

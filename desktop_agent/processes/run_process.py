@@ -385,7 +385,9 @@ def _not_started(name: str, cwd: str, error: OSError | ValueError) -> ToolFailed
         return ToolFailed(Sentence("There is no folder “{path}” to run a program in.", {"path": cwd}))
     if isinstance(error, FileNotFoundError):
         return ToolFailed(Sentence("There is no program “{name}”.", {"name": name}))
-    why = error.strerror or type(error).__name__ if isinstance(error, OSError) else "its arguments cannot be passed on"
+    why: str | Sentence = Sentence("its arguments cannot be passed on")
+    if isinstance(error, OSError):
+        why = error.strerror or type(error).__name__
     return ToolFailed(Sentence("The program “{name}” could not be started: {why}.", {"name": name, "why": why}))
 
 

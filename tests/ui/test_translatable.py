@@ -216,6 +216,9 @@ def test_every_template_of_the_runtime_can_be_collected():
         "There is no tool “{name}”; this conversation has no tools.",  # through a function
         "The keyring is locked.",  # plain words given to an error
         "Attach it as PNG or JPEG.",  # a remedy
+        "Correct it and import again.",  # what a parameter is that is left out
+        "Open another conversation there or close the window, then try again.",  # returned by a function
+        "it is not there any more",  # given to what makes a sentence of it
     ):
         assert each in templates
     for each in templates:

@@ -194,6 +194,8 @@ def untranslated(source: str, path: str = "source.py") -> list[str]:
 Parsed = dict[str, ast.Module]
 # Templates that are read where they come from: of errors and of another sentence, and the table of startup files.
 HANDED_ON = {"what", "remedy", "template", "program", "when"}
+# What makes a sentence of its first argument.
+MAKES_SENTENCE = {"Sentence", "deny", "NotReadable", "_InvalidHeaderError"}
 # Where no sentence may be an f-string, which has no template. Callers of the library and models get English anyway.
 SAID_TO_PERSONS = ("desktop_agent/conversation/", "desktop_agent/mcp/", "desktop_agent/providers/dialects/")
 
@@ -267,13 +269,13 @@ class _Templates:
     def _read_class(self, node: ast.ClassDef) -> None:
         for name, values in _assigned(ast.Module(node.body, [])).items():
             if name in {"default_remedy", "template"}:
-                self.found |= {each.value for each in values if isinstance(each, ast.Constant)}
+                self.found |= set().union(*(self._texts(each, None) for each in values))
 
     def _read_call(self, node: ast.Call, function: Function | None) -> None:
         name = name_of(node.func)
         if name == "cls":
             name = self._class
-        if name == "Sentence" and node.args:
+        if name in MAKES_SENTENCE and node.args:
             texts = self._texts(node.args[0], function)
             self.found |= texts
             handed_on = name_of(node.args[0]) in HANDED_ON
@@ -294,6 +296,8 @@ class _Templates:
                 return {first + second for first, second in pairs}
             case ast.IfExp(body=body, orelse=other):
                 return self._texts(body, function) | self._texts(other, function)
+            case ast.Call(func=ast.Name(id=name)):
+                return self._returned(name)
             case ast.Dict(values=values):
                 return set().union(*(self._texts(each, function) for each in values))
             case ast.Subscript(value=table):
@@ -312,8 +316,17 @@ class _Templates:
         values = _assigned(function).get(name, []) if function else []
         if function and name in (names := [each.arg for each in function.args.args]):
             values += self._given(function.name, names.index(name) - (names[0] in {"self", "cls"}), name)
+            defaults = dict(zip(reversed(names), reversed(function.args.defaults), strict=False))
+            values += [defaults[name]] if name in defaults else []
         values = values or self._global.get(name, [])
         return set().union(*(self._texts(each, None) for each in values))
+
+    def _returned(self, name: str) -> set[str]:
+        """What a function of this module returns."""
+        functions = [each for each in self._tree.body if isinstance(each, Function) and each.name == name]
+        returns = [(each, node) for each in functions for node in ast.walk(each) if isinstance(node, ast.Return)]
+        texts = [self._texts(node.value, each) for each, node in returns if node.value and not _calls(node, name)]
+        return set().union(*texts)
 
     def _given(self, function: str, index: int, name: str) -> list[ast.expr]:
         """What callers in this module hand over."""
@@ -324,3 +337,7 @@ class _Templates:
 
 def _remedy_of(node: ast.Call) -> list[ast.expr]:
     return [each.value for each in node.keywords if each.arg == "remedy"]
+
+
+def _calls(scope: ast.AST, name: str) -> bool:
+    return any(isinstance(node, ast.Call) and name_of(node.func) == name for node in ast.walk(scope))

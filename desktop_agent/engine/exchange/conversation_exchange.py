@@ -364,7 +364,7 @@ def export_target(path: Path, data_folder: Path) -> Path:
         sentence = Sentence("“{path}” is a folder, and this export is one file.", {"path": str(path)})
         raise StorageFailed(sentence, "Choose the name of a file in it.")
     if path.exists() and not path.is_file():
-        sentence = Sentence("“{path}” is no plain file, so that no export can take its place.", {"path": str(path)})
+        sentence = Sentence("“{path}” is not an ordinary file, so no export can replace it.", {"path": str(path)})
         raise StorageFailed(sentence, "Choose the name of a file.")
     if path.exists() and path.is_relative_to(data_folder.resolve()):
         sentence = Sentence("“{path}” is a file of the data folder, which no export replaces.", {"path": str(path)})

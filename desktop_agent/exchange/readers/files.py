@@ -36,10 +36,11 @@ def open_file(path: Path) -> BinaryIO:
     try:
         descriptor = os.open(path, _READ_ONLY)
     except (OSError, ValueError) as error:
-        raise NotReadable(getattr(error, "strerror", None) or "it cannot be opened") from None
+        why: str | None = getattr(error, "strerror", None)
+        raise (NotReadable("{why}", why=why) if why else NotReadable("it cannot be opened")) from None
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise NotReadable("it is no ordinary file")
+        raise NotReadable("it is not an ordinary file")
     return os.fdopen(descriptor, "rb")
 
 
@@ -79,7 +80,7 @@ def locate(roots: Iterable[Path], conversation_id: str, suffixes: tuple[str, ...
     """Return the file that an id made by `file_id` names, and its root. No link is followed. Raises NotReadable."""
     parts = conversation_id.split("/")
     if any(part in {"", ".", ".."} or os.sep in part or ":" in part or "\0" in part for part in parts):
-        raise NotReadable("its id is no name of a file")
+        raise NotReadable("its id is not the name of a file")
     for root in roots:
         folders = [root.joinpath(*parts[:depth]) for depth in range(1, len(parts))]
         if any(folder.is_symlink() for folder in folders):

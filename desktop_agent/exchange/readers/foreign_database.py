@@ -81,7 +81,7 @@ def read_database(path: Path, limits: Limits, work: Callable[[ForeignDatabase], 
         except (sqlite3.Error, UnicodeDecodeError) as error:
             if _stamps(path) == before:
                 words = _decode(error.object) if isinstance(error, UnicodeDecodeError) else str(error)
-                raise NotReadable(f"its database is damaged ({words})") from None
+                raise NotReadable("its database is damaged ({words})", words=words) from None
             continue
         if _stamps(path) == before:
             return result
@@ -103,7 +103,7 @@ def _stamps(path: Path) -> _Stamps:
 def _open_database(path: Path, limits: Limits) -> Generator[ForeignDatabase]:
     with open_file(path) as file:
         if file.read(len(_HEADER)) != _HEADER:
-            raise NotReadable("it is no SQLite database")
+            raise NotReadable("it is not a SQLite database")
     stamps = _stamps(path)
     if not any(stamp is not None and stamp[1] for stamp in stamps[1:]):
         with _connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", limits) as database:

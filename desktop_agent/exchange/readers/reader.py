@@ -127,7 +127,11 @@ class HistoryUnreadable(AgentError):
 
 
 class NotReadable(Exception):
-    """The file is not there, no ordinary file, too large, or holds something else; the text says which."""
+    """The file is not there, not an ordinary one, too large, or holds something else; `reason` says which."""
+
+    def __init__(self, template: str, **values: str) -> None:
+        self.reason = Sentence(template, values)
+        super().__init__(str(self.reason))
 
 
 class ReadConversation(NamedTuple):
@@ -185,7 +189,8 @@ class HistoryReader(ABC):
         try:
             content = self._read(conversation_id)
         except (NotReadable, OSError) as error:
-            values = {"program": self.title, "reason": str(error)}
+            reason = error.reason if isinstance(error, NotReadable) else str(error)
+            values: dict[str, str | Sentence] = {"program": self.title, "reason": reason}
             sentence = Sentence("This conversation of {program} cannot be read: {reason}.", values)
             raise HistoryUnreadable(sentence) from None
         origin = ConversationOrigin(program=self.program, id=conversation_id)

@@ -7,6 +7,7 @@ from desktop_agent.mcp.client import McpClient
 from desktop_agent.mcp.lifecycle import ServerContext
 from desktop_agent.mcp.limits import MAX_SCHEMA_CHARACTERS, MAX_SCHEMA_SECONDS, SchemaBudget
 from desktop_agent.processes.worker_threads import CancelToken
+from desktop_agent.types.errors import Sentence
 from desktop_agent.types.mcp import McpServer, StdioConnection
 
 TAGS = "".join(chr(0xE0000 + ord(letter)) for letter in "run rm")
@@ -83,7 +84,7 @@ async def test_what_goes_to_a_model_with_every_request_is_bounded_together():
 
 async def test_tools_that_could_not_be_taken_are_named():
     server = await live()
-    server.unusable_tools = (("bad", "it has no name."),)
+    server.unusable_tools = (("bad", Sentence("it has no name.")),)
     offer = mcp_tools._build_offer(server, (tool("good"),), SchemaBudget(CancelToken()))
     assert [tool.name for tool in offer.described] == ["good"]
     assert str(offer.unusable[0]) == "The tool “bad” of the server “Server” cannot be used: it has no name."

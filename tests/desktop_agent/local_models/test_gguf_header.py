@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from desktop_agent.local_models.gguf_header import first_of_split, read_header, size_of_all
 from desktop_agent.local_models.model_files import read_model
-from desktop_agent.types.errors import WrongUse
+from desktop_agent.types.errors import Sentence, WrongUse
 from tests.fakes.local_models import LIST, QWEN, TEXT, gguf, write_model
 
 U64 = struct.Struct("<Q").pack
@@ -92,8 +92,9 @@ def test_names_have_no_characters_that_nobody_sees(tmp_path):
 def test_a_pipe_is_not_waited_for(tmp_path):
     pipe = tmp_path / "model.gguf"
     os.mkfifo(pipe)
-    with pytest.raises(WrongUse, match="no ordinary file"):
+    with pytest.raises(WrongUse, match="not an ordinary file") as caught:
         read_header(pipe)
+    assert caught.value.sentence.values["why"] == Sentence("it is not an ordinary file")
 
 
 def test_files_of_one_model_are_one(tmp_path):

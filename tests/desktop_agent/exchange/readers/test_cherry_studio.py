@@ -11,6 +11,7 @@ from desktop_agent.exchange.import_report import Omission
 from desktop_agent.exchange.readers.cherry_studio import CherryStudioReader
 from desktop_agent.exchange.readers.reader import LIMITS, HistoryUnreadable, Limits, Machine
 from desktop_agent.types.blocks import Json, Thinking, ToolResult, ToolUse
+from desktop_agent.types.errors import Sentence
 from tests.desktop_agent.exchange.readers.foreign_homes import CHERRY_TOPIC, cherry_backup, write_cherry
 
 
@@ -34,8 +35,10 @@ def test_only_the_newest_backup_is_read(tmp_path: Path) -> None:
     newer["indexedDB"]["topics"][0]["id"] = "topic-2"
     write_cherry(tmp_path, newer, "cherry-studio.20260401.zip")
     assert [found.id for found in reader(tmp_path).list_conversations()] == ["topic-2"]
-    with pytest.raises(HistoryUnreadable, match="newest backup"):
+    with pytest.raises(HistoryUnreadable, match="newest backup") as caught:
         reader(tmp_path).load(CHERRY_TOPIC)
+    # A sentence of its own, so that it can be translated.
+    assert caught.value.sentence.values["reason"] == Sentence("it is not in the newest backup")
 
 
 def test_answers_of_two_models_are_branches_and_the_selected_one_goes_on(tmp_path: Path) -> None:
