@@ -2,7 +2,7 @@
 # make check   the linters and the quick tests of what was changed, in less than 90 seconds; ARGS=--all: all quick ones
 # make test    set up what the tests need, and run what every push is judged by
 # make test-all    the same with all that is marked exhaustive and all examples; before a release
-# The others: lint format translations docs bench fuzz shell-differential invariants mutants soak llama-server gallery package package-check reproducible installed systems wheels lock clean
+# The others: lint format translations docs bench fuzz shell-differential invariants mutants soak llama-server gallery pictures package package-check reproducible installed systems wheels lock clean
 
 # Kept bytecode saves each of the thousands of processes that the tests start from compiling the program anew.
 unexport PYTHONDONTWRITEBYTECODE

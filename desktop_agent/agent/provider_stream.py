@@ -193,7 +193,7 @@ CLOSE_TIMEOUT = 1.0
 _MAX_LATE_EVENTS = 100
 
 _EVENT_TYPES = frozenset(get_args(ProviderEvent))
-_NO_EVENT = "The model's server sent something that is no part of an answer ({kind})."
+_NO_EVENT = "The model's server sent something that is not part of an answer ({kind})."
 
 # Seconds of silence until the first report, and between reports.
 FIRST_NOTICE_AFTER = 10.0

@@ -68,7 +68,7 @@ def _parts_of(answer: object) -> tuple[str, ...]:
     parts = tuple(parts)
     texts = tuple(part for part in parts if isinstance(part, str))
     if len(texts) < len(parts):
-        raise WrongUse("This is no answer.", "Answer with words, or with several of the choices.")
+        raise WrongUse("This is not an answer.", "Answer with words, or with several of the choices.")
     return texts
 
 

@@ -98,7 +98,7 @@ def validate_results(results: Sequence[object]) -> tuple[ToolResult, ...]:
     """Return the caller's results, validated. Raises WrongUse for what is no result."""
     for result in results:
         if not isinstance(result, ToolResult):
-            raise WrongUse(f"This is no result but {type_name(result)}.", "Make it with ToolResult(tool_use_id=…).")
+            raise WrongUse(f"This is not a result but {type_name(result)}.", "Make it with ToolResult(tool_use_id=…).")
     message = validate_message(Message.model_construct(role=Role.TOOL, blocks=tuple(results)))
     return tuple([block for block in message.blocks if isinstance(block, ToolResult)])
 
@@ -106,7 +106,7 @@ def validate_results(results: Sequence[object]) -> tuple[ToolResult, ...]:
 def make_result(tool_use_id: str, content: object, *, is_error: bool) -> ToolResult:
     """Return a result of text, a JSON value, blocks, or a ToolResult, copied. Raises WrongUse for anything else."""
     if not isinstance(tool_use_id, str):  # pyright: ignore[reportUnnecessaryIsInstance]  the call itself comes here too
-        raise WrongUse(f"This is no id of a call but {type_name(tool_use_id)}.", "Give the `id` of its ToolUse.")
+        raise WrongUse(f"This is not the id of a call but {type_name(tool_use_id)}.", "Give the `id` of its ToolUse.")
     if isinstance(content, ToolResult):
         if content.tool_use_id not in {"", tool_use_id}:
             raise WrongUse(

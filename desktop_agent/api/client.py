@@ -114,7 +114,7 @@ class Client(AsyncCloseable):
     async def send_message(self, message: Message) -> None:
         """Ask with a prepared message, with pictures for example. Raises WrongUse for one that is no prompt."""
         if not isinstance(message, Message):  # pyright: ignore[reportUnnecessaryIsInstance]  strings come here too
-            raise WrongUse("This is no message.", "Make it with Message.user(…), or give words to send().")
+            raise WrongUse("This is not a message.", "Make it with Message.user(…), or give words to send().")
         await self._reader.ask(to_prompt(message))
 
     async def continue_(self) -> None:
@@ -254,7 +254,7 @@ def to_options(options: AgentOptions | None, values: OptionValues) -> AgentOptio
     if options is None:
         return AgentOptions(**values)
     if not isinstance(options, AgentOptions):  # pyright: ignore[reportUnnecessaryIsInstance]  a model's name comes here too
-        raise WrongUse(f"These are no options but {type_name(options)}.", "Make them with AgentOptions(model=…).")
+        raise WrongUse(f"These are not options but {type_name(options)}.", "Make them with AgentOptions(model=…).")
     return options.with_values(**values) if values else options
 
 

@@ -107,7 +107,7 @@ def parse_window_arguments(argv: Sequence[str]) -> LaunchOptions:
         "targets",
         metavar="FILE_OR_LINK",
         nargs="*",
-        help="a picture or text to attach, or a desktop-agent:// link; in the window that is open already, if one is",
+        help="a picture, text or PDF to attach, or a desktop-agent:// link; in the window that is open, if one is",
     )
     arguments = parser.parse_args(argv)
     targets = tuple(_parse_target(parser, target) for target in arguments.targets)
@@ -190,7 +190,7 @@ def chosen_data_folder(data_dir: Path | None) -> Path | None:
 
 def _add_launch_arguments(parser: argparse.ArgumentParser) -> None:
     add_data_dir(parser)
-    parser.add_argument("--dialect", choices=get_args(Dialect), help="what the server speaks (default openai-chat)")
+    parser.add_argument("--dialect", choices=get_args(Dialect), help="the API of the server (default openai-chat)")
     parser.add_argument(
         "--base-url", metavar="URL", help=f"the server, as its own client takes it ({BASE_URL_VARIABLE})"
     )

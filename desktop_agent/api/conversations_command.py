@@ -398,7 +398,9 @@ def _parser() -> argparse.ArgumentParser:
 
 def _add_search_command(add: Callable[..., argparse.ArgumentParser]) -> None:
     search = _add(add, "search", "find messages and titles")
-    search.add_argument("words", metavar="WORD", nargs="*", help="what to look for; “…” are words that follow another")
+    search.add_argument(
+        "words", metavar="WORD", nargs="*", help="what to look for; “two words” in quotation marks stand together"
+    )
     search.add_argument("--limit", metavar="N", type=positive_int, help=f"conversations at most ({_MAX_FOUND})")
     search.add_argument("--since", metavar="DATE", type=_moment, help="from this day on, such as 2026-03-29")
     search.add_argument("--until", metavar="DATE", type=_moment, help="before this day")
@@ -418,7 +420,7 @@ def _moment(text: str) -> datetime:
     try:
         return datetime.fromisoformat(text).astimezone()
     except (ValueError, OverflowError) as error:
-        message = f"“{text}” is no day such as 2026-03-29"
+        message = f"“{text}” is not a day such as 2026-03-29"
         raise argparse.ArgumentTypeError(message) from error
 
 

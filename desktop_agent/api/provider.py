@@ -284,4 +284,4 @@ async def _find_dialect(model: str) -> Dialect:
     for vendor, dialect in _VENDOR_DIALECTS.items():
         if catalogue.find(vendor, model) is not None:
             return dialect
-    raise WrongUse(f"Who serves “{model[:60]}” is not known here.", "Say dialect or base_url.")
+    raise WrongUse(f"Who serves “{model[:60]}” is not known here.", "Give dialect or base_url.")

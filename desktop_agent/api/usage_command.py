@@ -1,4 +1,4 @@
-"""The headless command `usage`: what models used, by day, model or project."""
+"""The headless command `usage`: what models used, by day, model or project (the workspace folder)."""
 
 import argparse
 import asyncio
@@ -63,7 +63,10 @@ def _parser() -> argparse.ArgumentParser:
         "that lacks some. Exit codes: 0 done, 1 error, 2 wrong use, 130 interrupted, 141 whoever read the output left.",
     )
     parser.add_argument(
-        "--by", choices=["day", "model", "project"], default="day", help="a row for each (default: day)"
+        "--by",
+        choices=["day", "model", "project"],
+        default="day",
+        help="a row for each; a project is a workspace folder (default: day)",
     )
     parser.add_argument("--since", metavar="DATE", type=_day, help="from this day on, such as 2026-03-29")
     parser.add_argument("--csv", action="store_true", help="print comma-separated values")

@@ -187,7 +187,7 @@ class ConversationImport:
             case ExportKind.CLAUDE:
                 return read_claude_conversation(members, self.report)
             case None:
-                return Skipped(place, Sentence("It is no conversation."))
+                return Skipped(place, Sentence("It is not a conversation."))
 
     def _with_own_pictures(self, tree: ConversationTree) -> ConversationTree:
         for image in (image for node in tree.messages for image in pictures_of(node.message)):

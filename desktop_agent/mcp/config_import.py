@@ -72,7 +72,9 @@ def _parse_entries(text: str) -> dict[str, dict[str, Any]]:
         raise WrongUse("There are no “mcpServers” in this JSON.", _REMEDY)
     entries = cast("dict[str, Any]", listed)
     if len(entries) > MAX_SERVERS:
-        raise WrongUse("These are too many servers at once.", Sentence("Take up to {n}.", {"n": str(MAX_SERVERS)}))
+        raise WrongUse(
+            "These are too many servers at once.", Sentence("Import at most {n} at a time.", {"n": str(MAX_SERVERS)})
+        )
     for name, entry in entries.items():
         if not isinstance(entry, dict):
             raise _import_error(name, "it is not an object with “command” or “url”")

@@ -86,7 +86,7 @@ async def repair_message(
         return
     message = next((message for message in _select_response(pending, parsed) if _is_response(message)), None)
     if message is None:
-        reason = "it is no answer of the protocol" if data.strip() else "it is empty"
+        reason = "it is not an answer of the protocol" if data.strip() else "it is empty"
         message = unreadable_response(pending.request_id, reason)
     yield _write(message, parsed, data)
 

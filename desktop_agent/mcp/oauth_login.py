@@ -204,7 +204,7 @@ class OAuthLogin:
         except TimeoutError:
             raise SignInFailed(Sentence("The sign-in took too long."), _REMEDY) from None
         except OSError:
-            raise SignInFailed(Sentence("No address of this machine is free for the answer."), _REMEDY) from None
+            raise SignInFailed(Sentence("No address of this computer is free for the answer."), _REMEDY) from None
         try:
             await self._store.save(record)
         except ValueError:

@@ -327,7 +327,7 @@ class ApprovalBroker:
         and for anything that is no decision; the approval stays open then.
         """
         if not isinstance(decision, _AllowDecision | Deny | DenyAndStop):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise WrongUse("This is no decision.", "Answer with one that allows or denies.")
+            raise WrongUse("This is not a decision.", "Answer with one that allows or denies.")
         approval = self._open.get(approval_id)
         if approval is None:
             return self.report(approval_id)

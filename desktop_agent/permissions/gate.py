@@ -172,7 +172,7 @@ def validate_edited_arguments(edited: object, tool: AnyTool | None) -> JsonObjec
 def _as_json_object(edited: object) -> JsonObject:
     arguments: object = json.loads(json.dumps(edited, allow_nan=False))
     if not isinstance(arguments, dict):
-        raise ToolInputInvalid("They are no JSON object.")
+        raise ToolInputInvalid("They are not a JSON object.")
     if is_nested_deeper(cast("object", arguments), MAX_ARGUMENT_DEPTH):
         raise ToolInputInvalid(_TOO_DEEP)
     return cast("JsonObject", arguments)

@@ -89,7 +89,9 @@ def _result_part(value: object) -> ResultPart:
         return Json(value=clean_json(to_jsonable_python(clean_json(value))))
     except (PydanticSerializationError, ValueError, RecursionError):
         kind = type(value).__name__
-        sentence = Sentence("The tool ran, but answered with something that JSON cannot say ({kind}).", {"kind": kind})
+        sentence = Sentence(
+            "The tool ran, but answered with something that cannot be written as JSON ({kind}).", {"kind": kind}
+        )
         raise ToolFailed(sentence, "Do not run it again for that; its program must be corrected.") from None
 
 
@@ -321,7 +323,7 @@ class TaskSupervisor:
 
 # Levels of a whole message: every reader and writer down to the disk can handle so many.
 MAX_MESSAGE_DEPTH = 200
-_REMEDY = "Make messages of texts, pictures, calls and results, and of what JSON can say."
+_REMEDY = "Make messages of texts, pictures, calls and results, and of what can be written as JSON."
 
 
 class HistoryCopy:
@@ -375,7 +377,7 @@ def validate_message(message: object) -> Message:
     Raises WrongUse for an invalid message, one nested too deep, or one that holds what JSON cannot say.
     """
     if not isinstance(message, Message):
-        raise WrongUse(f"This is no message but {type_name(message)}.", "Make it with Message.user(…) and the like.")
+        raise WrongUse(f"This is not a message but {type_name(message)}.", "Make it with Message.user(…) and the like.")
     try:
         return _round_trip(message)
     except RecursionError:

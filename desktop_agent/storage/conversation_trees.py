@@ -137,7 +137,7 @@ def insert_tree(
     if tree.id.startswith(FOUND_PREFIX):
         # The window could neither open nor delete it.
         raise WrongUse(
-            Sentence("No conversation is stored with the id “{id}”.", {"id": tree.id}), "Give it another one."
+            Sentence("No conversation is stored with the id “{id}”.", {"id": tree.id}), "Give it another id."
         )
     with transaction(connection):
         # In the transaction: another process may import the same conversation.

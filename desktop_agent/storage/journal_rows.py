@@ -338,7 +338,7 @@ def _is_same_row(connection: sqlite3.Connection, row: tuple[int, str | None, str
 
 def _row_number(run: int, seq: int) -> int:
     if not 0 <= seq < 1 << conversation_rows.SEQ_BITS:
-        raise WrongUse(Sentence("“{seq}” is no place in a run.", {"seq": str(seq)}))
+        raise WrongUse(Sentence("“{seq}” is not a place in a run.", {"seq": str(seq)}))
     return run << conversation_rows.SEQ_BITS | seq
 
 

@@ -96,12 +96,10 @@ class PreferencesFile:
             self.path.replace(aside)
         except OSError:
             self._must_keep_old = True
-            template = "The preferences are damaged, and the file cannot be set aside. All of them have their defaults."
+            template = "The settings are damaged, and the file cannot be set aside. All of them have their defaults."
             self.notices = (Sentence(template),)
             return Preferences()
-        template = (
-            "The preferences were damaged. The file was kept as “{name}”, and all preferences have their defaults."
-        )
+        template = "The settings were damaged. The file was kept as “{name}”, and all settings have their defaults."
         self.notices = (Sentence(template, {"name": aside.name}),)
         return Preferences()
 
@@ -124,11 +122,11 @@ class PreferencesFile:
 
 def _notice(title: str, place: _Path) -> Sentence:
     if any(isinstance(step, int) for step in place[:-1]) and not isinstance(place[-1], int):
-        template = "This version understands an entry of the preference “{title}” only in part. That part applies."
+        template = "This version understands an entry of the setting “{title}” only in part. That part applies."
         return Sentence(template, {"title": title})
     if any(isinstance(step, int) for step in place):
-        return Sentence("An entry of the preference “{title}” cannot be used and was left out.", {"title": title})
-    return Sentence("The preference “{title}” had a value that cannot be used; it has its default.", {"title": title})
+        return Sentence("An entry of the setting “{title}” cannot be used and was left out.", {"title": title})
+    return Sentence("The setting “{title}” had a value that cannot be used; it has its default.", {"title": title})
 
 
 def _paths_to_remove(values: dict[str, Any], errors: list[ErrorDetails]) -> list[_Path]:

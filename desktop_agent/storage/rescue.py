@@ -223,7 +223,7 @@ def rebuild_database(path: Path) -> Sentence:
     return Sentence(
         "The saved conversations were damaged. The damaged file was kept as “{name}”; {conversations} conversations "
         "with {messages} messages could be read and were carried over. If something is missing, a backup may "
-        "have it: Settings, Storage.",
+        "have it: Settings → Storage.",
         {
             "name": aside.name,
             "conversations": str(counts["conversations"]),

@@ -155,7 +155,7 @@ def schema_from_signature(function: Callable[..., Any]) -> SignatureSchema:
         why = str(error).partition("\n")[0]
         values = {"tool": _function_name(function), "why": why}
         raise WrongUse(
-            Sentence("The parameters of the tool “{tool}” cannot be said as JSON: {why}", values).with_full_stop(),
+            Sentence("The parameters of the tool “{tool}” cannot be written as JSON: {why}", values).with_full_stop(),
             "Give them types that JSON has, or a pydantic model, or give the tool a schema.",
         ) from error
 
@@ -241,7 +241,7 @@ def schema_from_shorthand(fields: Mapping[str, object]) -> JsonSchema:
         if isinstance(kind, str) and kind.endswith("?"):
             kind, is_optional = kind.removesuffix("?"), True  # noqa: PLW2901 - the same type, without its mark
         if not name or name in properties:
-            raise WrongUse(Sentence("“{name}” is no name for one argument.", {"name": key}))
+            raise WrongUse(Sentence("“{name}” cannot be the name of an argument.", {"name": key}))
         properties[name] = _field_schema(name, kind, definitions)
         if not is_optional:
             required.append(name)
@@ -260,7 +260,7 @@ def _field_schema(name: str, kind: object, definitions: JsonObject) -> JsonObjec
         if kind not in TYPE_NAMES:
             values = {"name": name, "word": kind, "words": ", ".join(TYPE_NAMES)}
             raise WrongUse(
-                Sentence("The type of the argument “{name}” is “{word}”, which is no type.", values),
+                Sentence("The type of the argument “{name}” is “{word}”, which is not a type.", values),
                 Sentence("Use one of these: {words}.", values),
             )
         return {} if kind == "any" else {"type": kind}
@@ -270,7 +270,7 @@ def _field_schema(name: str, kind: object, definitions: JsonObject) -> JsonObjec
 
 
 def _python_type_schema(name: str, kind: Any, definitions: JsonObject) -> JsonObject:
-    wrong = WrongUse(Sentence("The type of the argument “{name}” cannot be said as JSON.", {"name": name}))
+    wrong = WrongUse(Sentence("The type of the argument “{name}” cannot be written as JSON.", {"name": name}))
     # pydantic would take a function for the type of its arguments.
     if inspect.isroutine(kind):
         raise wrong

@@ -183,8 +183,8 @@ class TimedOut(ProviderError):
         return cls(
             message,
             retryable=False,
-            remedy="It may be billed already, so it was not sent again by itself. Try again, or raise the time limit "
-            "in the settings if this model is slow to start.",
+            remedy="The request may be billed already, so it was not sent again by itself. Try again, or raise the "
+            "time limit in the settings if this model is slow to start.",
         )
 
     @property
@@ -311,7 +311,7 @@ class CapabilityMissing(AgentError):
 class ImagesNotSupported(CapabilityMissing):
     """This model does not read pictures."""
 
-    default_remedy = "Choose a model that reads images, or remove the pictures."
+    default_remedy = "Choose a model that reads pictures, or remove them."
 
 
 class ToolCallingNotSupported(CapabilityMissing):

@@ -350,7 +350,7 @@ class SignInPageTexts:
     done: str = "You can close this page and go back to Desktop Agent."
     refused: str = "The sign-in was refused. You can close this page and go back to Desktop Agent."
     finished: str = "This sign-in has ended."
-    invalid_response: str = "This is no answer to a sign-in."
+    invalid_response: str = "This is not an answer to a sign-in."
     not_found: str = "There is nothing here."
     language: str = "en"
 

@@ -72,7 +72,7 @@ class Guard:
         if self.max_iterations < 1:
             raise WrongUse("A guard needs max_iterations of at least 1.")
         if self.at not in get_args(_Moment):
-            raise WrongUse("A guard would never be asked at this moment.", "Say turn_end or session_stop.")
+            raise WrongUse("A guard would never be asked at this moment.", "Give turn_end or session_stop.")
 
 
 HookName = Literal["UserPromptSubmit", "PreToolUse", "PostToolUse"]

@@ -205,7 +205,7 @@ class NetworkPreferences(_Section):
     """Time limits in seconds, private hosts that may be reached, and whether new versions are looked for."""
 
     connect_timeout: Annotated[float, NumberFormat("s")] = Field(
-        default=10.0, gt=0, le=120, title="Connect", description="How long to wait for a connection."
+        default=10.0, gt=0, le=120, title="Connection", description="How long to wait for a connection."
     )
     headers_timeout: Annotated[float, NumberFormat("s", zero_text="Automatic")] = Field(
         default=0.0,

@@ -492,7 +492,7 @@
         <translation>Rückgängig machen, was die andere Version geändert hat</translation>
     </message>
     <message>
-        <source>Undo the files too…</source>
+        <source>Undo file changes too…</source>
         <translation>Auch die Dateien zurücksetzen…</translation>
     </message>
     <message>
@@ -834,6 +834,10 @@
         <translation>Unterhaltungen: {0}</translation>
     </message>
     <message>
+        <source>Bring back from the archive</source>
+        <translation>Aus dem Archiv zurückholen</translation>
+    </message>
+    <message>
         <source>Unpin</source>
         <translation>Nicht mehr anheften</translation>
     </message>
@@ -848,10 +852,6 @@
     <message>
         <source>Tags…</source>
         <translation>Schlagwörter…</translation>
-    </message>
-    <message>
-        <source>Bring back from the archive</source>
-        <translation>Aus dem Archiv zurückholen</translation>
     </message>
     <message>
         <source>Archive</source>
@@ -1152,7 +1152,7 @@
         <translation>Behalten</translation>
     </message>
     <message>
-        <source>Undo the files first…</source>
+        <source>Undo file changes first…</source>
         <translation>Erst die Dateien zurücksetzen…</translation>
     </message>
     <message>
@@ -1160,8 +1160,8 @@
         <translation>Endgültig löschen</translation>
     </message>
     <message>
-        <source>Undo what will be deleted</source>
-        <translation>Rückgängig machen, was gelöscht wird</translation>
+        <source>Undo what these messages changed</source>
+        <translation>Rückgängig machen, was diese Nachrichten geändert haben</translation>
     </message>
     <message>
         <source>Deleted.</source>
@@ -1291,6 +1291,10 @@
         <translation>Der Schlüssel galt für eine andere Adresse und wurde entfernt. Geben Sie den Schlüssel für diese ein.</translation>
     </message>
     <message>
+        <source>Remove the key of “{0}”? To use it again, enter the key anew.</source>
+        <translation>Den Schlüssel von „{0}“ entfernen? Um ihn wieder zu verwenden, geben Sie ihn neu ein.</translation>
+    </message>
+    <message>
         <source>Remove key</source>
         <translation>Schlüssel entfernen</translation>
     </message>
@@ -1309,10 +1313,6 @@
     <message>
         <source>Really remove the key of {0}</source>
         <translation>Schlüssel von {0} wirklich entfernen</translation>
-    </message>
-    <message>
-        <source>Remove the key of “{0}”? To use it again, enter the key anew.</source>
-        <translation>Den Schlüssel von „{0}“ entfernen? Um ihn wieder zu verwenden, geben Sie ihn neu ein.</translation>
     </message>
     <message>
         <source>Remove server</source>
@@ -1929,8 +1929,8 @@ Aufwärts zu: {1}</translation>
         <translation>Im Browser anmelden (OAuth)</translation>
     </message>
     <message>
-        <source>Save, then press “Sign in” on the server&apos;s card. Your browser opens a page of the server. The sign-in is kept in the keyring.</source>
-        <translation>Speichern Sie, und drücken Sie dann auf der Karte des Servers „Anmelden“. Ihr Browser öffnet eine Seite des Servers. Die Anmeldung kommt in den Schlüsselbund.</translation>
+        <source>Save, then press “Sign in…” on the server&apos;s card. Your browser opens a page of the server. The sign-in is kept in the keyring.</source>
+        <translation>Speichern Sie, und drücken Sie dann auf der Karte des Servers „Anmelden…“. Ihr Browser öffnet eine Seite des Servers. Die Anmeldung kommt in den Schlüsselbund.</translation>
     </message>
     <message>
         <source>Address</source>
@@ -2007,7 +2007,7 @@ Aufwärts zu: {1}</translation>
         <translation>Server als JSON</translation>
     </message>
     <message>
-        <source>Programs run on your machine, with your rights. Read each command line, and import only what you know.</source>
+        <source>Programs run on this computer, with your rights. Read each command line, and import only what you know.</source>
         <translation>Programme laufen auf Ihrem Computer, mit Ihren Rechten. Lesen Sie jede Befehlszeile, und importieren Sie nur, was Sie kennen.</translation>
     </message>
     <message>
@@ -2239,7 +2239,7 @@ Aufwärts zu: {1}</translation>
     </message>
     <message>
         <source>Models are run by llama.cpp, which is not installed here. Install it with your package manager, “brew install llama.cpp” or “winget install llama.cpp”, or from github.com/ggml-org/llama.cpp. Then press “Look again”.</source>
-        <translation>Modelle führt llama.cpp aus, das hier nicht installiert ist. Installieren Sie es mit Ihrer Paketverwaltung, mit „brew install llama.cpp“ oder „winget install llama.cpp“, oder von github.com/ggml-org/llama.cpp. Suchen Sie dann erneut.</translation>
+        <translation>Modelle führt llama.cpp aus, das hier nicht installiert ist. Installieren Sie es mit Ihrer Paketverwaltung, mit „brew install llama.cpp“ oder „winget install llama.cpp“, oder von github.com/ggml-org/llama.cpp. Drücken Sie dann „Erneut suchen“.</translation>
     </message>
     <message>
         <source>Stop the model</source>
@@ -2259,11 +2259,11 @@ Aufwärts zu: {1}</translation>
     </message>
     <message>
         <source>Loading “{0}”: {1} in memory, the file has {2}.</source>
-        <translation>„{0}“ wird geladen: {1} im Speicher, die Datei hat {2}.</translation>
+        <translation>„{0}“ wird geladen: {1} im Arbeitsspeicher, die Datei hat {2}.</translation>
     </message>
     <message>
         <source>“{0}” is running and uses {1} of memory.</source>
-        <translation>„{0}“ läuft und belegt {1} Speicher.</translation>
+        <translation>„{0}“ läuft und belegt {1} Arbeitsspeicher.</translation>
     </message>
     <message>
         <source>Choose a model file</source>
@@ -2452,6 +2452,10 @@ Aufwärts zu: {1}</translation>
         <translation>{0} bearbeiten</translation>
     </message>
     <message>
+        <source>Remove “{0}”? Its secrets are deleted from the keyring too.</source>
+        <translation>„{0}“ entfernen? Auch seine Geheimnisse werden aus dem Schlüsselbund gelöscht.</translation>
+    </message>
+    <message>
         <source>Remove</source>
         <translation>Entfernen</translation>
     </message>
@@ -2470,10 +2474,6 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>Really remove {0}</source>
         <translation>{0} wirklich entfernen</translation>
-    </message>
-    <message>
-        <source>Remove “{0}”? Its secrets are deleted from the keyring too.</source>
-        <translation>„{0}“ entfernen? Auch seine Geheimnisse werden aus dem Schlüsselbund gelöscht.</translation>
     </message>
     <message>
         <source>Starting the server and asking for its tools. If it is downloaded first, this takes up to a minute…</source>
@@ -2523,7 +2523,7 @@ Aufwärts zu: {1}</translation>
         <translation>Diese Anmeldung ist beendet.</translation>
     </message>
     <message>
-        <source>This is no answer to a sign-in.</source>
+        <source>This is not an answer to a sign-in.</source>
         <translation>Das ist keine Antwort auf eine Anmeldung.</translation>
     </message>
     <message>
@@ -2612,8 +2612,8 @@ Aufwärts zu: {1}</translation>
         <translation>Das lässt sich nicht rückgängig machen.</translation>
     </message>
     <message>
-        <source>Files that tools changed stay as they are, and cannot be undone from here any more.</source>
-        <translation>Dateien, die Werkzeuge geändert haben, bleiben, wie sie sind, und lassen sich von hier aus nicht mehr zurücksetzen.</translation>
+        <source>Files that tools changed stay as they are; these changes cannot be undone from here any more.</source>
+        <translation>Dateien, die Werkzeuge geändert haben, bleiben, wie sie sind; diese Änderungen lassen sich von hier aus nicht mehr rückgängig machen.</translation>
     </message>
     <message>
         <source>Changes made by tools are not undone.</source>
@@ -2768,7 +2768,7 @@ Aufwärts zu: {1}</translation>
     </message>
     <message>
         <source>Files change without asking; the rest is asked about</source>
-        <translation>Ändern Dateien ohne Nachfrage; nach allem anderen wird gefragt</translation>
+        <translation>Dateien werden ohne Nachfrage geändert; nach allem anderen wird gefragt</translation>
     </message>
     <message>
         <source>Calls that change something</source>
@@ -2899,7 +2899,7 @@ Aufwärts zu: {1}</translation>
         <translation>Name des Modells, wie sein Server es nennt</translation>
     </message>
     <message>
-        <source>Same as whoever calls it</source>
+        <source>Same as its caller</source>
         <translation>Wie beim Aufrufenden</translation>
     </message>
     <message>
@@ -3414,8 +3414,8 @@ Aufwärts zu: {1}</translation>
 <context>
     <name>Pictures</name>
     <message>
-        <source>This model cannot see images. Choose another model or remove the pictures before you send.</source>
-        <translation>Dieses Modell kann keine Bilder sehen. Wählen Sie ein anderes Modell, oder entfernen Sie die Bilder vor dem Senden.</translation>
+        <source>This model cannot see pictures. Choose another model, or remove them before you send.</source>
+        <translation>Dieses Modell kann keine Bilder sehen. Wählen Sie ein anderes Modell, oder entfernen Sie sie vor dem Senden.</translation>
     </message>
     <message>
         <source>This model takes at most {0} pictures: the first of these are left out.</source>
@@ -3529,7 +3529,7 @@ Aufwärts zu: {1}</translation>
     </message>
     <message>
         <source>Text size in conversations, in points at 100 % zoom.</source>
-        <translation>In Unterhaltungen, in Punkt, bei Zoom 100 %.</translation>
+        <translation>Textgröße in Unterhaltungen, in Punkt bei 100 % Zoom.</translation>
     </message>
     <message>
         <source>pt</source>
@@ -3541,7 +3541,7 @@ Aufwärts zu: {1}</translation>
     </message>
     <message>
         <source>How wide the lines of a conversation may get. Full takes the whole window.</source>
-        <translation>Wie breit die Zeilen einer Unterhaltung werden dürfen. „Voll“ nimmt das ganze Fenster.</translation>
+        <translation>Wie breit die Zeilen einer Unterhaltung werden dürfen. „Voll“ nimmt das ganze Fenster ein.</translation>
     </message>
     <message>
         <source>Narrow</source>
@@ -3665,7 +3665,7 @@ Aufwärts zu: {1}</translation>
     </message>
     <message>
         <source>System prompt of every conversation that has none of its own.</source>
-        <translation>System-Prompt jeder Unterhaltung, die keinen eigenen hat.</translation>
+        <translation>Systemprompt jeder Unterhaltung, die keinen eigenen hat.</translation>
     </message>
     <message>
         <source>Spelling</source>
@@ -3760,8 +3760,8 @@ Aufwärts zu: {1}</translation>
         <translation>Netzwerk</translation>
     </message>
     <message>
-        <source>Connect</source>
-        <translation>Verbinden</translation>
+        <source>Connection</source>
+        <translation>Verbindung</translation>
     </message>
     <message>
         <source>How long to wait for a connection.</source>
@@ -4379,6 +4379,10 @@ Aufwärts zu: {1}</translation>
 <context>
     <name>RuleCard</name>
     <message>
+        <source>Revoke this rule? Other rules, or the mode, decide about such calls from then on.</source>
+        <translation>Diese Regel widerrufen? Über solche Aufrufe entscheiden dann andere Regeln oder der Modus.</translation>
+    </message>
+    <message>
         <source>Revoke</source>
         <translation>Widerrufen</translation>
     </message>
@@ -4397,10 +4401,6 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>Really revoke the rule: {0}</source>
         <translation>Die Regel wirklich widerrufen: {0}</translation>
-    </message>
-    <message>
-        <source>Revoke this rule? Other rules, or the mode, decide about such calls from then on.</source>
-        <translation>Diese Regel widerrufen? Über solche Aufrufe entscheiden dann andere Regeln oder der Modus.</translation>
     </message>
     <message>
         <source>Everywhere</source>
@@ -4687,16 +4687,32 @@ Aufwärts zu: {1}</translation>
         <translation>„{0}“ löschen? Die Unterhaltungen bleiben.</translation>
     </message>
     <message>
+        <source>Run now</source>
+        <translation>Jetzt ausführen</translation>
+    </message>
+    <message>
         <source>Run {0} now</source>
         <translation>{0} jetzt ausführen</translation>
+    </message>
+    <message>
+        <source>Resume</source>
+        <translation>Fortsetzen</translation>
+    </message>
+    <message>
+        <source>Resume {0}</source>
+        <translation>{0} fortsetzen</translation>
+    </message>
+    <message>
+        <source>Pause</source>
+        <translation>Pausieren</translation>
     </message>
     <message>
         <source>Pause {0}</source>
         <translation>{0} pausieren</translation>
     </message>
     <message>
-        <source>Resume {0}</source>
-        <translation>{0} fortsetzen</translation>
+        <source>Edit</source>
+        <translation>Bearbeiten</translation>
     </message>
     <message>
         <source>Edit {0}</source>
@@ -4705,26 +4721,6 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>Open the conversation of {0}</source>
         <translation>Unterhaltung von {0} öffnen</translation>
-    </message>
-    <message>
-        <source>Delete {0}</source>
-        <translation>{0} löschen</translation>
-    </message>
-    <message>
-        <source>Run now</source>
-        <translation>Jetzt ausführen</translation>
-    </message>
-    <message>
-        <source>Pause</source>
-        <translation>Pausieren</translation>
-    </message>
-    <message>
-        <source>Resume</source>
-        <translation>Fortsetzen</translation>
-    </message>
-    <message>
-        <source>Edit</source>
-        <translation>Bearbeiten</translation>
     </message>
     <message>
         <source>Open conversation</source>
@@ -4737,6 +4733,10 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>Delete…</source>
         <translation>Löschen…</translation>
+    </message>
+    <message>
+        <source>Delete {0}</source>
+        <translation>{0} löschen</translation>
     </message>
     <message>
         <source>{0}. Paused.</source>
@@ -4813,12 +4813,12 @@ Aufwärts zu: {1}</translation>
         <translation>Ein geplanter Prompt braucht einen Namen. Geben Sie einen ein.</translation>
     </message>
     <message>
-        <source>There is nothing to send yet. Write the prompt.</source>
-        <translation>Es gibt noch nichts zu senden. Schreiben Sie den Prompt.</translation>
-    </message>
-    <message>
         <source>Name</source>
         <translation>Name</translation>
+    </message>
+    <message>
+        <source>There is nothing to send yet. Write the prompt.</source>
+        <translation>Es gibt noch nichts zu senden. Schreiben Sie den Prompt.</translation>
     </message>
     <message>
         <source>Prompt</source>
@@ -5337,10 +5337,6 @@ Aufwärts zu: {1}</translation>
         <translation>Ein Prompt enthält Text und Bilder, sonst nichts.</translation>
     </message>
     <message>
-        <source>A prompt policy needs an id, a text and a known scope.</source>
-        <translation>Eine Prompt-Richtlinie braucht eine ID, einen Text und einen bekannten Geltungsbereich.</translation>
-    </message>
-    <message>
         <source>A prompt policy “{id}” is installed already.</source>
         <translation>Die Prompt-Richtlinie „{id}“ ist schon eingerichtet.</translation>
     </message>
@@ -5394,7 +5390,7 @@ Aufwärts zu: {1}</translation>
     </message>
     <message>
         <source>A saved file was removed before it was needed.</source>
-        <translation>Eine gespeicherte Datei wurde entfernt, bevor sie gebraucht wurde.</translation>
+        <translation>Eine gesicherte Datei wurde entfernt, bevor sie gebraucht wurde.</translation>
     </message>
     <message>
         <source>A stop sequence of blanks is not taken by this provider, so it was not sent.</source>
@@ -5429,7 +5425,7 @@ Aufwärts zu: {1}</translation>
         <translation>Erlauben Sie ihn einmal.</translation>
     </message>
     <message>
-        <source>An entry of the preference “{title}” cannot be used and was left out.</source>
+        <source>An entry of the setting “{title}” cannot be used and was left out.</source>
         <translation>Ein Eintrag der Einstellung „{title}“ lässt sich nicht verwenden und wurde weggelassen.</translation>
     </message>
     <message>
@@ -5618,7 +5614,7 @@ Neu:
     </message>
     <message>
         <source>Check it in the settings, and try again.</source>
-        <translation>Prüfen Sie ihn in den Einstellungen und versuchen Sie es noch einmal.</translation>
+        <translation>Prüfen Sie ihn in den Einstellungen, und versuchen Sie es erneut.</translation>
     </message>
     <message>
         <source>Check its address and your connection, then press Test.</source>
@@ -5682,7 +5678,7 @@ Neu:
     </message>
     <message>
         <source>Check whether the other program still opens it. If that program is running, close it and try again.</source>
-        <translation>Sehen Sie nach, ob jenes Programm sie noch öffnet; läuft es, schließen Sie es, und versuchen Sie es erneut.</translation>
+        <translation>Sehen Sie nach, ob das andere Programm sie noch öffnet. Läuft es, schließen Sie es, und versuchen Sie es erneut.</translation>
     </message>
     <message>
         <source>Checking these arguments against the tool&apos;s schema takes too long.</source>
@@ -5721,8 +5717,8 @@ Neu:
         <translation>Wählen Sie ein Modell, das Werkzeuge aufruft, oder schalten Sie Werkzeuge ab.</translation>
     </message>
     <message>
-        <source>Choose a model that reads images, or remove the pictures.</source>
-        <translation>Wählen Sie ein Modell, das Bilder liest, oder entfernen Sie die Bilder.</translation>
+        <source>Choose a model that reads pictures, or remove them.</source>
+        <translation>Wählen Sie ein Modell, das Bilder liest, oder entfernen Sie sie.</translation>
     </message>
     <message>
         <source>Choose an answer or write one.</source>
@@ -5765,11 +5761,11 @@ Neu:
         <translation>Wählen Sie ein anderes Modell, oder wählen Sie die Datei erneut.</translation>
     </message>
     <message>
-        <source>Choose another model, or the Responses dialect for this server.</source>
+        <source>Choose another model, or the API “OpenAI Responses” for this server.</source>
         <translation>Wählen Sie ein anderes Modell, oder für diesen Server die Schnittstelle „OpenAI Responses“.</translation>
     </message>
     <message>
-        <source>Choose another model, the Responses dialect for this server, or turn tools off.</source>
+        <source>Choose another model, the API “OpenAI Responses” for this server, or turn tools off.</source>
         <translation>Wählen Sie ein anderes Modell, für diesen Server die Schnittstelle „OpenAI Responses“, oder schalten Sie Werkzeuge ab.</translation>
     </message>
     <message>
@@ -5822,7 +5818,7 @@ Neu:
     </message>
     <message>
         <source>Choose only one.</source>
-        <translation>Wählen Sie einen Vorschlag.</translation>
+        <translation>Wählen Sie nur einen Vorschlag.</translation>
     </message>
     <message>
         <source>Choose the archive, the folder or the conversations.json of an export.</source>
@@ -5898,7 +5894,7 @@ Neu:
     </message>
     <message>
         <source>Content from {outsider} and {count} more came into this conversation. It may try to mislead the model, so you are asked about calls that could send data or run something, even if a rule allows them.</source>
-        <translation>Inhalte von {outsider} und {count} mehr kamen in diese Unterhaltung. Sie könnten das Modell in die Irre führen; daher werden Sie nach Aufrufen gefragt, die Daten senden oder etwas ausführen könnten, auch wenn eine Regel sie erlaubt.</translation>
+        <translation>Inhalte von {outsider} und aus weiteren Quellen ({count}) kamen in diese Unterhaltung. Sie könnten das Modell in die Irre führen; daher werden Sie nach Aufrufen gefragt, die Daten senden oder etwas ausführen könnten, auch wenn eine Regel sie erlaubt.</translation>
     </message>
     <message>
         <source>Content from {outsider} came into this conversation. It may try to mislead the model, so you are asked about calls that could send data or run something, even if a rule allows them.</source>
@@ -5957,6 +5953,10 @@ Neu:
         <translation>Kopieren Sie alles noch einmal, von der ersten bis zur letzten geschweiften Klammer.</translation>
     </message>
     <message>
+        <source>Correct it and import again.</source>
+        <translation>Berichtigen Sie ihn, und importieren Sie noch einmal.</translation>
+    </message>
+    <message>
         <source>Correct it in the system&apos;s settings or in the environment (http_proxy, https_proxy, all_proxy).</source>
         <translation>Berichtigen Sie es in den Systemeinstellungen oder in der Umgebung (http_proxy, https_proxy, all_proxy).</translation>
     </message>
@@ -5974,7 +5974,7 @@ Neu:
     </message>
     <message>
         <source>Correct or unset SSL_CERT_FILE and SSL_CERT_DIR. If neither is set, repair the system&apos;s certificates.</source>
-        <translation>Korrigieren Sie SSL_CERT_FILE und SSL_CERT_DIR, oder entfernen Sie beide Variablen. Ist keine gesetzt, reparieren Sie die Zertifikate des Systems.</translation>
+        <translation>Berichtigen Sie SSL_CERT_FILE und SSL_CERT_DIR, oder entfernen Sie beide Variablen. Ist keine gesetzt, reparieren Sie die Zertifikate des Systems.</translation>
     </message>
     <message>
         <source>Correct the address with Edit, or ask the operator of the server.</source>
@@ -6169,6 +6169,10 @@ Neu:
         <translation>Geben Sie mindestens eine Nachricht an.</translation>
     </message>
     <message>
+        <source>Give dialect or base_url.</source>
+        <translation>Geben Sie dialect oder base_url an.</translation>
+    </message>
+    <message>
         <source>Give each mode a name of its own.</source>
         <translation>Geben Sie jedem Modus einen eigenen Namen.</translation>
     </message>
@@ -6181,8 +6185,8 @@ Neu:
         <translation>Geben Sie erst jedem Aufruf sein Ergebnis.</translation>
     </message>
     <message>
-        <source>Give it another one.</source>
-        <translation>Geben Sie ihr eine andere.</translation>
+        <source>Give it another id.</source>
+        <translation>Geben Sie ihr eine andere ID.</translation>
     </message>
     <message>
         <source>Give it more time with timeout_seconds, or let it do less at once.</source>
@@ -6249,6 +6253,10 @@ Neu:
         <translation>Geben Sie ihnen Typen, die JSON hat, oder ein Pydantic-Modell, oder geben Sie dem Werkzeug ein Schema.</translation>
     </message>
     <message>
+        <source>Give turn_end or session_stop.</source>
+        <translation>Geben Sie turn_end oder session_stop an.</translation>
+    </message>
+    <message>
         <source>Go on as it is, or begin a new conversation.</source>
         <translation>Machen Sie so weiter, oder beginnen Sie eine neue Unterhaltung.</translation>
     </message>
@@ -6287,6 +6295,10 @@ Neu:
     <message>
         <source>If you trust that address, use it as this server&apos;s base URL.</source>
         <translation>Wenn Sie dieser Adresse vertrauen, verwenden Sie sie als Basis-URL dieses Servers.</translation>
+    </message>
+    <message>
+        <source>Import at most {n} at a time.</source>
+        <translation>Importieren Sie höchstens {n} auf einmal.</translation>
     </message>
     <message>
         <source>In your file “{name}”, line {line}, {place} was left out: {why}.</source>
@@ -6334,15 +6346,15 @@ Neu:
     </message>
     <message>
         <source>It can read those, the system, and your development tools with their caches and settings, but no other file of yours.</source>
-        <translation>Lesen kann er diese, das System und Ihre Entwicklungswerkzeuge mit deren Zwischenspeichern und Einstellungen, aber keine andere Ihrer Dateien.</translation>
+        <translation>Er kann sie auch lesen, ebenso das System und Ihre Entwicklungswerkzeuge mit deren Caches und Einstellungen, aber keine andere Ihrer Dateien.</translation>
     </message>
     <message>
         <source>It can still change the permissions and dates of your other files, and what git and other programs run by themselves, without confinement, in the workspace; you are told if it did.</source>
-        <translation>Ändern kann er noch die Rechte und Zeiten Ihrer anderen Dateien und im Arbeitsordner das, was git und andere Programme von selbst und nicht abgeschottet ausführen; hat er es getan, wird es Ihnen gesagt.</translation>
+        <translation>Er kann trotzdem die Rechte und Zeiten Ihrer anderen Dateien ändern und im Arbeitsordner das, was git und andere Programme von selbst ohne Abschottung ausführen; hat er es getan, erfahren Sie es.</translation>
     </message>
     <message>
         <source>It cannot change the hooks and settings of git that are in the workspace now, nor what other programs run by themselves there, but for the files that it names and those that git checks out.</source>
-        <translation>Nicht ändern kann er die Hooks und Einstellungen von git, die jetzt im Arbeitsordner sind, und auch nicht, was andere Programme dort von selbst ausführen, außer in Dateien, die er nennt, und in denen, die git auscheckt.</translation>
+        <translation>Er kann die Hooks und Einstellungen von git, die jetzt im Arbeitsordner sind, nicht ändern, und auch nicht, was andere Programme dort von selbst ausführen, außer in Dateien, die er nennt, und in denen, die git auscheckt.</translation>
     </message>
     <message>
         <source>It has no network access.</source>
@@ -6361,7 +6373,7 @@ Neu:
         <translation>Es ist zu tief verschachtelt.</translation>
     </message>
     <message>
-        <source>It is no conversation.</source>
+        <source>It is not a conversation.</source>
         <translation>Es ist keine Unterhaltung.</translation>
     </message>
     <message>
@@ -6383,14 +6395,6 @@ Neu:
     <message>
         <source>It lacks something that a conversation must have, or its messages are out of order.</source>
         <translation>Es fehlt etwas, das eine Unterhaltung haben muss, oder ihre Nachrichten sind in falscher Reihenfolge.</translation>
-    </message>
-    <message>
-        <source>It may be billed already, so it was not sent again by itself. Try again, or ask another server.</source>
-        <translation>Vielleicht wird es schon berechnet, daher wurde es nicht von selbst erneut gesendet. Versuchen Sie es erneut, oder fragen Sie einen anderen Server.</translation>
-    </message>
-    <message>
-        <source>It may be billed already, so it was not sent again by itself. Try again, or raise the time limit in the settings if this model is slow to start.</source>
-        <translation>Vielleicht wird es schon berechnet, daher wurde es nicht von selbst erneut gesendet. Versuchen Sie es erneut, oder erhöhen Sie die Zeitgrenze in den Einstellungen, falls dieses Modell langsam anläuft.</translation>
     </message>
     <message>
         <source>It may have been deleted meanwhile. Choose another one.</source>
@@ -6469,6 +6473,10 @@ Neu:
         <translation>Dateien auflisten</translation>
     </message>
     <message>
+        <source>Load it only if you know this host: whoever wrote the text chose the address.</source>
+        <translation>Laden Sie es nur, wenn Sie diesen Host kennen: Wer den Text geschrieben hat, hat die Adresse gewählt.</translation>
+    </message>
+    <message>
         <source>Look at a picture</source>
         <translation>Bild ansehen</translation>
     </message>
@@ -6487,6 +6495,10 @@ Neu:
     <message>
         <source>Look at the list.</source>
         <translation>Sehen Sie sich die Liste an.</translation>
+    </message>
+    <message>
+        <source>Look at the server&apos;s log.</source>
+        <translation>Sehen Sie im Protokoll des Servers nach.</translation>
     </message>
     <message>
         <source>Look at what was said, then delete again.</source>
@@ -6553,8 +6565,8 @@ Neu:
         <translation>Legen Sie ihn an, oder wählen Sie einen anderen.</translation>
     </message>
     <message>
-        <source>Make messages of texts, pictures, calls and results, and of what JSON can say.</source>
-        <translation>Bilden Sie Nachrichten aus Texten, Bildern, Aufrufen und Ergebnissen und aus dem, was sich als JSON ausdrücken lässt.</translation>
+        <source>Make messages of texts, pictures, calls and results, and of what can be written as JSON.</source>
+        <translation>Bilden Sie Nachrichten aus Texten, Bildern, Aufrufen und Ergebnissen und aus dem, was sich als JSON schreiben lässt.</translation>
     </message>
     <message>
         <source>Make the folder writable, or choose another one.</source>
@@ -6598,7 +6610,7 @@ Neu:
     </message>
     <message>
         <source>Move the file away, or choose another folder.</source>
-        <translation>Verschieben Sie die Datei oder wählen Sie einen anderen Ordner.</translation>
+        <translation>Verschieben Sie die Datei, oder wählen Sie einen anderen Ordner.</translation>
     </message>
     <message>
         <source>Move what lies in it elsewhere, then undo again.</source>
@@ -6677,7 +6689,7 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Namen von Ordnern, die zu lang, zu viele oder leer waren, wurden gekürzt.</translation>
     </message>
     <message>
-        <source>No address of this machine is free for the answer.</source>
+        <source>No address of this computer is free for the answer.</source>
         <translation>Keine Adresse dieses Computers ist frei für die Antwort.</translation>
     </message>
     <message>
@@ -6736,7 +6748,7 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     </message>
     <message>
         <source>Not confined: the command can read, change and send whatever you can.</source>
-        <translation>Nicht abgeschottet: Er kann alles lesen, ändern und senden, was Sie können.</translation>
+        <translation>Nicht abgeschottet: Der Befehl kann alles lesen, ändern und senden, was Sie können.</translation>
     </message>
     <message>
         <source>Not confined: this program runs as root, and no confinement holds root. Run it as an ordinary user, so that commands are confined.</source>
@@ -6820,7 +6832,7 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     </message>
     <message>
         <source>Only answers can be regenerated.</source>
-        <translation>Nur Antworten können neu erzeugt werden.</translation>
+        <translation>Nur Antworten lassen sich neu generieren.</translation>
     </message>
     <message>
         <source>Only numbers can be computed.</source>
@@ -6839,8 +6851,8 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Von einer angehängten Datei ist nur der Name erhalten: Der Export enthält die Datei nicht.</translation>
     </message>
     <message>
-        <source>Only the person can allow this host, in Preferences under Network. Ask them, or use a public server.</source>
-        <translation>Nur der Benutzer kann diesen Host erlauben, in den Einstellungen unter „Netzwerk“. Fragen Sie ihn, oder verwenden Sie einen öffentlichen Server.</translation>
+        <source>Only the person can allow this host, in Settings → Network. Ask them, or use a public server.</source>
+        <translation>Nur der Benutzer kann diesen Host erlauben, unter Einstellungen → Netzwerk. Fragen Sie ihn, oder verwenden Sie einen öffentlichen Server.</translation>
     </message>
     <message>
         <source>Only the root agent can ask for another mode.</source>
@@ -6853,6 +6865,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>Only what you wrote can be edited.</source>
         <translation>Nur was Sie geschrieben haben, lässt sich bearbeiten.</translation>
+    </message>
+    <message>
+        <source>Open another conversation there or close the window, then try again.</source>
+        <translation>Öffnen Sie dort eine andere Unterhaltung, oder schließen Sie das Fenster, und versuchen Sie es dann erneut.</translation>
     </message>
     <message>
         <source>Open it again, and go on there.</source>
@@ -6951,6 +6967,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Lesen Sie es bis zum Ende, oder halten Sie es erst mit interrupt() an.</translation>
     </message>
     <message>
+        <source>Read the file again and copy the text from it.</source>
+        <translation>Lesen Sie die Datei noch einmal, und kopieren Sie den Text daraus.</translation>
+    </message>
+    <message>
         <source>Read the new messages, and send yours again if it still fits.</source>
         <translation>Lesen Sie die neuen Nachrichten, und senden Sie Ihre erneut, wenn sie noch passt.</translation>
     </message>
@@ -6979,7 +6999,7 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Um Nachdenken nur zwischen Aufrufen lässt sich hier nicht bitten, daher entscheidet das Modell.</translation>
     </message>
     <message>
-        <source>Reasoning starts with the next question: it cannot be switched on between calls of tools.</source>
+        <source>Reasoning starts with the next question: it cannot be switched on between tool calls.</source>
         <translation>Nachdenken beginnt mit der nächsten Frage: Zwischen Werkzeugaufrufen lässt es sich nicht einschalten.</translation>
     </message>
     <message>
@@ -7036,7 +7056,7 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     </message>
     <message>
         <source>Restore it first.</source>
-        <translation>Stellen Sie sie erst wieder her.</translation>
+        <translation>Holen Sie sie erst zurück.</translation>
     </message>
     <message>
         <source>Results of calls that are missing.</source>
@@ -7077,14 +7097,6 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>Saved conversations can still be read. Saving continues by itself when the problem is solved.</source>
         <translation>Gespeicherte Unterhaltungen lassen sich weiterhin lesen. Das Speichern geht von selbst weiter, wenn das Problem behoben ist.</translation>
-    </message>
-    <message>
-        <source>Say dialect or base_url.</source>
-        <translation>Geben Sie dialect oder base_url an.</translation>
-    </message>
-    <message>
-        <source>Say turn_end or session_stop.</source>
-        <translation>Geben Sie turn_end oder session_stop an.</translation>
     </message>
     <message>
         <source>Say why it is needed and let the person change the mode.</source>
@@ -7128,7 +7140,7 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     </message>
     <message>
         <source>Shorten it.</source>
-        <translation>Kürzen Sie es.</translation>
+        <translation>Kürzen Sie sie.</translation>
     </message>
     <message>
         <source>Shorten them.</source>
@@ -7185,10 +7197,6 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>Tags that were too long, too many or the same were left out or cut.</source>
         <translation>Schlagwörter, die zu lang, zu viele oder gleich waren, wurden weggelassen oder gekürzt.</translation>
-    </message>
-    <message>
-        <source>Take up to {n}.</source>
-        <translation>Nehmen Sie bis zu {n}.</translation>
     </message>
     <message>
         <source>The API key contains characters that no key can have.</source>
@@ -7320,7 +7328,7 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     </message>
     <message>
         <source>The cache lifetime of “{model}” cannot be chosen.</source>
-        <translation>Die Cache-Dauer von „{model}“ lässt sich nicht wählen.</translation>
+        <translation>Die Lebensdauer des Caches von „{model}“ lässt sich nicht wählen.</translation>
     </message>
     <message>
         <source>The call could not be judged. {words}</source>
@@ -7561,12 +7569,12 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Die längste Antwort des Modells ist {tokens} Token lang, daher wurde nicht um mehr gebeten.</translation>
     </message>
     <message>
-        <source>The model&apos;s server sent something that is no part of an answer ({kind}).</source>
-        <translation>Der Server des Modells hat etwas gesendet, das kein Teil einer Antwort ist ({kind}).</translation>
-    </message>
-    <message>
         <source>The model&apos;s server sent something that is not JSON.</source>
         <translation>Der Server des Modells hat etwas gesendet, das kein JSON ist.</translation>
+    </message>
+    <message>
+        <source>The model&apos;s server sent something that is not part of an answer ({kind}).</source>
+        <translation>Der Server des Modells hat etwas gesendet, das kein Teil einer Antwort ist ({kind}).</translation>
     </message>
     <message>
         <source>The name is written with letters that may look like others; to the network it is {host}.</source>
@@ -7617,8 +7625,8 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Der Parameter „{name}“ des Werkzeugs „{tool}“ hat keinen Typ.</translation>
     </message>
     <message>
-        <source>The parameters of the tool “{tool}” cannot be said as JSON: {why}</source>
-        <translation>Die Parameter des Werkzeugs „{tool}“ lassen sich nicht als JSON ausdrücken: {why}</translation>
+        <source>The parameters of the tool “{tool}” cannot be written as JSON: {why}</source>
+        <translation>Die Parameter des Werkzeugs „{tool}“ lassen sich nicht als JSON schreiben: {why}</translation>
     </message>
     <message>
         <source>The path “{path}” is too long for this system.</source>
@@ -7671,18 +7679,6 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>The pictures of this conversation are together larger than 100 MB.</source>
         <translation>Die Bilder dieser Unterhaltung sind zusammen größer als 100 MB.</translation>
-    </message>
-    <message>
-        <source>The preference “{title}” had a value that cannot be used; it has its default.</source>
-        <translation>Die Einstellung „{title}“ hatte einen unbrauchbaren Wert; sie hat jetzt ihren Standardwert.</translation>
-    </message>
-    <message>
-        <source>The preferences are damaged, and the file cannot be set aside. All of them have their defaults.</source>
-        <translation>Die Einstellungen sind beschädigt, und die Datei lässt sich nicht beiseitelegen. Alle haben ihre Standardwerte.</translation>
-    </message>
-    <message>
-        <source>The preferences were damaged. The file was kept as “{name}”, and all preferences have their defaults.</source>
-        <translation>Die Einstellungen waren beschädigt. Die Datei wurde als „{name}“ aufbewahrt, und alle Einstellungen haben ihre Standardwerte.</translation>
     </message>
     <message>
         <source>The program could not be ended.</source>
@@ -7753,6 +7749,14 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Der reguläre Ausdruck lässt sich nicht lesen: {why}.</translation>
     </message>
     <message>
+        <source>The request may be billed already, so it was not sent again by itself. Try again, or ask another server.</source>
+        <translation>Die Anfrage wird vielleicht schon berechnet, daher wurde sie nicht von selbst erneut gesendet. Versuchen Sie es erneut, oder fragen Sie einen anderen Server.</translation>
+    </message>
+    <message>
+        <source>The request may be billed already, so it was not sent again by itself. Try again, or raise the time limit in the settings if this model is slow to start.</source>
+        <translation>Die Anfrage wird vielleicht schon berechnet, daher wurde sie nicht von selbst erneut gesendet. Versuchen Sie es erneut, oder erhöhen Sie das Zeitlimit in den Einstellungen, falls dieses Modell langsam anläuft.</translation>
+    </message>
+    <message>
         <source>The request names no host that can exist.</source>
         <translation>Die Anfrage nennt keinen Host, den es geben kann.</translation>
     </message>
@@ -7790,7 +7794,7 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     </message>
     <message>
         <source>The saved conversations are damaged. {conversations} conversations with {messages} messages can be read.</source>
-        <translation>Die gespeicherten Unterhaltungen sind beschädigt. Lesbar sind noch: Unterhaltungen: {conversations}, Nachrichten: {messages}.</translation>
+        <translation>Die gespeicherten Unterhaltungen sind beschädigt. Was sich noch lesen lässt: {conversations} Unterhaltungen mit {messages} Nachrichten.</translation>
     </message>
     <message>
         <source>The saved conversations must be repaired or upgraded, but {who} has them open.</source>
@@ -7801,7 +7805,7 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Die gespeicherten Unterhaltungen wurden geprüft; es ist alles in Ordnung.</translation>
     </message>
     <message>
-        <source>The saved conversations were damaged. The damaged file was kept as “{name}”; {conversations} conversations with {messages} messages could be read and were carried over. If something is missing, a backup may have it: Settings, Storage.</source>
+        <source>The saved conversations were damaged. The damaged file was kept as “{name}”; {conversations} conversations with {messages} messages could be read and were carried over. If something is missing, a backup may have it: Settings → Storage.</source>
         <translation>Die gespeicherten Unterhaltungen waren beschädigt. Die beschädigte Datei wurde als „{name}“ aufbewahrt; was sich lesen ließ, wurde übernommen (Unterhaltungen: {conversations}, Nachrichten: {messages}). Fehlt etwas, hat es vielleicht eine Sicherung: Einstellungen → Speicher.</translation>
     </message>
     <message>
@@ -7969,8 +7973,20 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Die Angaben des Servers zum Anmelden sind widersprüchlich ({why}).</translation>
     </message>
     <message>
+        <source>The setting “{title}” had a value that cannot be used; it has its default.</source>
+        <translation>Die Einstellung „{title}“ hatte einen unbrauchbaren Wert; sie hat jetzt ihren Standardwert.</translation>
+    </message>
+    <message>
+        <source>The settings are damaged, and the file cannot be set aside. All of them have their defaults.</source>
+        <translation>Die Einstellungen sind beschädigt, und die Datei lässt sich nicht beiseitelegen. Alle haben ihre Standardwerte.</translation>
+    </message>
+    <message>
         <source>The settings of the server “{server}” were changed meanwhile.</source>
         <translation>Der Server „{server}“ wurde inzwischen anders eingerichtet.</translation>
+    </message>
+    <message>
+        <source>The settings were damaged. The file was kept as “{name}”, and all settings have their defaults.</source>
+        <translation>Die Einstellungen waren beschädigt. Die Datei wurde als „{name}“ aufbewahrt, und alle Einstellungen haben ihre Standardwerte.</translation>
     </message>
     <message>
         <source>The sign-in page has an address that is not allowed.</source>
@@ -8057,8 +8073,12 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Das Werkzeug selbst muss in Ordnung gebracht werden.</translation>
     </message>
     <message>
-        <source>The tool ran, but answered with something that JSON cannot say ({kind}).</source>
-        <translation>Das Werkzeug lief, antwortete aber mit etwas, das sich nicht als JSON ausdrücken lässt ({kind}).</translation>
+        <source>The tool ran, but answered with something that cannot be written as JSON ({kind}).</source>
+        <translation>Das Werkzeug lief, antwortete aber mit etwas, das sich nicht als JSON schreiben lässt ({kind}).</translation>
+    </message>
+    <message>
+        <source>The tool “{name}” may not be used here.</source>
+        <translation>Das Werkzeug „{name}“ darf hier nicht benutzt werden.</translation>
     </message>
     <message>
         <source>The tool “{tool}” of the server “{server}” cannot be used: {why}</source>
@@ -8085,11 +8105,11 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Die Typangaben des Werkzeugs „{tool}“ lassen sich nicht lesen: {why}.</translation>
     </message>
     <message>
-        <source>The type of the argument “{name}” cannot be said as JSON.</source>
-        <translation>Der Typ des Arguments „{name}“ lässt sich nicht als JSON ausdrücken.</translation>
+        <source>The type of the argument “{name}” cannot be written as JSON.</source>
+        <translation>Der Typ des Arguments „{name}“ lässt sich nicht als JSON schreiben.</translation>
     </message>
     <message>
-        <source>The type of the argument “{name}” is “{word}”, which is no type.</source>
+        <source>The type of the argument “{name}” is “{word}”, which is not a type.</source>
         <translation>Der Typ des Arguments „{name}“ ist „{word}“, und das ist kein Typ.</translation>
     </message>
     <message>
@@ -8166,7 +8186,7 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     </message>
     <message>
         <source>There is no home folder for “{path}”.</source>
-        <translation>Zu „{path}“ gibt es kein Benutzerverzeichnis.</translation>
+        <translation>Zu „{path}“ gibt es keinen persönlichen Ordner.</translation>
     </message>
     <message>
         <source>There is no llama.cpp server on this computer.</source>
@@ -8273,7 +8293,7 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Diese Dateien wurden zurückgesetzt:</translation>
     </message>
     <message>
-        <source>They are no JSON object.</source>
+        <source>They are not a JSON object.</source>
         <translation>Sie sind kein JSON-Objekt.</translation>
     </message>
     <message>
@@ -8373,16 +8393,16 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Das wird nie ausgeführt: {reason} Finden Sie einen anderen Weg.</translation>
     </message>
     <message>
-        <source>This is no answer.</source>
-        <translation>Das ist keine Antwort.</translation>
-    </message>
-    <message>
-        <source>This is no decision.</source>
+        <source>This is not a decision.</source>
         <translation>Das ist keine Entscheidung.</translation>
     </message>
     <message>
-        <source>This is no message.</source>
+        <source>This is not a message.</source>
         <translation>Das ist keine Nachricht.</translation>
+    </message>
+    <message>
+        <source>This is not an answer.</source>
+        <translation>Das ist keine Antwort.</translation>
     </message>
     <message>
         <source>This is not valid JSON: line {line} cannot be read.</source>
@@ -8433,7 +8453,7 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Dieses Modell erwartet ein Budget zum Nachdenken statt einer Stufe.</translation>
     </message>
     <message>
-        <source>This model&apos;s reasoning cannot be switched off altogether; it may comment between calls of tools.</source>
+        <source>This model&apos;s reasoning cannot be switched off altogether; it may comment between tool calls.</source>
         <translation>Das Nachdenken dieses Modells lässt sich nicht ganz abschalten; es äußert sich vielleicht zwischen Werkzeugaufrufen.</translation>
     </message>
     <message>
@@ -8489,7 +8509,7 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Dieses System hat keine Sandbox, die Befehle abschotten kann.</translation>
     </message>
     <message>
-        <source>This version understands an entry of the preference “{title}” only in part. That part applies.</source>
+        <source>This version understands an entry of the setting “{title}” only in part. That part applies.</source>
         <translation>Diese Version versteht einen Eintrag der Einstellung „{title}“ nur zum Teil. Dieser Teil gilt.</translation>
     </message>
     <message>
@@ -8518,7 +8538,7 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     </message>
     <message>
         <source>Try again, or raise the time limit if this model is slow to start.</source>
-        <translation>Versuchen Sie es erneut, oder erhöhen Sie die Zeitgrenze, falls dieses Modell langsam anläuft.</translation>
+        <translation>Versuchen Sie es erneut, oder erhöhen Sie das Zeitlimit, falls dieses Modell langsam anläuft.</translation>
     </message>
     <message>
         <source>Try again.</source>
@@ -8666,7 +8686,7 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     </message>
     <message>
         <source>Wait for its answer or stop it, then try again.</source>
-        <translation>Warten Sie seine Antwort ab oder halten Sie sie an, und versuchen Sie es dann erneut.</translation>
+        <translation>Warten Sie seine Antwort ab, oder halten Sie sie an, und versuchen Sie es dann erneut.</translation>
     </message>
     <message>
         <source>Wait until it has ended, then try again.</source>
@@ -8674,11 +8694,11 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     </message>
     <message>
         <source>Wait until that program is done.</source>
-        <translation>Warten Sie, bis jenes Programm fertig ist.</translation>
+        <translation>Warten Sie, bis das andere Programm fertig ist.</translation>
     </message>
     <message>
         <source>Wait, or open its conversation and stop it.</source>
-        <translation>Warten Sie, oder öffnen Sie die Unterhaltung und halten Sie den Lauf an.</translation>
+        <translation>Warten Sie, oder öffnen Sie die Unterhaltung, und halten Sie den Lauf an.</translation>
     </message>
     <message>
         <source>Wait, or press Stop first.</source>
@@ -8693,12 +8713,12 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Was an {host} gesendet wurde, ist weder TLS noch eine HTTP-Anfrage, wie sie geschrieben sein muss, daher wurde es nicht weitergegeben. Andere Protokolle, auch ssh, gehen nicht durch den Proxy dieses Befehls.</translation>
     </message>
     <message>
-        <source>What “{host}” has there is no text: its type is {what}, its size {size} bytes.</source>
+        <source>What “{host}” has there is not text: its type is {what}, its size {size} bytes.</source>
         <translation>Was „{host}“ dort hat, ist kein Text: Sein Typ ist {what}, seine Größe {size} Byte.</translation>
     </message>
     <message>
         <source>What “{tool}” undid is not redone; only files are restored.</source>
-        <translation>Was „{tool}“ rückgängig gemacht hat, wird nicht wiederholt; nur Dateien werden wiederhergestellt.</translation>
+        <translation>Was „{tool}“ rückgängig gemacht hat, wird nicht wiederhergestellt; das gelingt nur mit Dateien.</translation>
     </message>
     <message>
         <source>Workspace folders: the conversations start without one here. Choose it again.</source>
@@ -8730,7 +8750,7 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     </message>
     <message>
         <source>Write it to a file, and run that.</source>
-        <translation>Schreiben Sie ihn in eine Datei und führen Sie diese aus.</translation>
+        <translation>Schreiben Sie ihn in eine Datei, und führen Sie diese aus.</translation>
     </message>
     <message>
         <source>Write it with a name and a type.</source>
@@ -8793,6 +8813,14 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>einem Modus</translation>
     </message>
     <message>
+        <source>a name in its header is too long</source>
+        <translation>ein Name im Dateikopf ist zu lang</translation>
+    </message>
+    <message>
+        <source>a number is too long, or it is nested too deeply</source>
+        <translation>eine Zahl ist zu lang, oder sie ist zu tief verschachtelt</translation>
+    </message>
+    <message>
         <source>another format</source>
         <translation>einem anderen Format</translation>
     </message>
@@ -8841,6 +8869,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>es verlangte ein Werkzeug des Servers auf eine Weise, die nicht lesbar ist.</translation>
     </message>
     <message>
+        <source>it cannot be opened</source>
+        <translation>sie lässt sich nicht öffnen</translation>
+    </message>
+    <message>
         <source>it did not answer in HTTP</source>
         <translation>sie antwortete nicht in HTTP</translation>
     </message>
@@ -8851,6 +8883,14 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>it did not answer within {n} seconds, and wrote “{words}” where only messages of the protocol belong</source>
         <translation>er antwortete nicht innerhalb von {n} Sekunden und schrieb „{words}“, wo nur Nachrichten des Protokolls hingehören</translation>
+    </message>
+    <message>
+        <source>it does not answer</source>
+        <translation>er antwortet nicht</translation>
+    </message>
+    <message>
+        <source>it does not begin like one</source>
+        <translation>die Datei beginnt nicht wie eines</translation>
     </message>
     <message>
         <source>it ended again</source>
@@ -8865,6 +8905,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>er hat sich mit dem Exit-Code {code} beendet: {words}</translation>
     </message>
     <message>
+        <source>it ends in its header</source>
+        <translation>die Datei endet im Dateikopf</translation>
+    </message>
+    <message>
         <source>it has both a command and an address</source>
         <translation>er hat sowohl einen Befehl als auch eine Adresse</translation>
     </message>
@@ -8873,8 +8917,48 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>er hat weder einen Befehl noch eine Adresse</translation>
     </message>
     <message>
+        <source>it has no name.</source>
+        <translation>es hat keinen Namen.</translation>
+    </message>
+    <message>
+        <source>it holds no JSON, or is nested too deep</source>
+        <translation>sie enthält kein JSON oder ist zu tief verschachtelt</translation>
+    </message>
+    <message>
+        <source>it is a link</source>
+        <translation>das ist eine Verknüpfung</translation>
+    </message>
+    <message>
+        <source>it is not a SQLite database</source>
+        <translation>das ist keine SQLite-Datenbank</translation>
+    </message>
+    <message>
+        <source>it is not a description of a tool.</source>
+        <translation>das ist keine Beschreibung eines Werkzeugs.</translation>
+    </message>
+    <message>
         <source>it is not an object with “command” or “url”</source>
         <translation>er ist kein Objekt mit „command“ oder „url“</translation>
+    </message>
+    <message>
+        <source>it is not an ordinary file</source>
+        <translation>das ist keine gewöhnliche Datei</translation>
+    </message>
+    <message>
+        <source>it is not in the newest backup</source>
+        <translation>sie ist nicht in der neuesten Sicherung</translation>
+    </message>
+    <message>
+        <source>it is not there any more</source>
+        <translation>sie ist nicht mehr da</translation>
+    </message>
+    <message>
+        <source>it is said to be split into too many files</source>
+        <translation>es soll auf zu viele Dateien verteilt sein</translation>
+    </message>
+    <message>
+        <source>it is too large</source>
+        <translation>sie ist zu groß</translation>
     </message>
     <message>
         <source>it points to another address</source>
@@ -8909,6 +8993,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>sein Argument „{argument}“ enthält ein Geheimnis</translation>
     </message>
     <message>
+        <source>its arguments cannot be passed on</source>
+        <translation>seine Argumente lassen sich nicht übergeben</translation>
+    </message>
+    <message>
         <source>its body is compressed in a way that was not asked for ({encoding})</source>
         <translation>ihr Inhalt ist auf eine Weise komprimiert, die nicht verlangt war ({encoding})</translation>
     </message>
@@ -8917,8 +9005,28 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>ihr komprimierter Inhalt ist beschädigt</translation>
     </message>
     <message>
+        <source>its database is damaged ({words})</source>
+        <translation>die Datenbank ist beschädigt ({words})</translation>
+    </message>
+    <message>
+        <source>its header has a value of an unknown type</source>
+        <translation>der Dateikopf hat einen Wert unbekannter Art</translation>
+    </message>
+    <message>
+        <source>its header has too many entries</source>
+        <translation>der Dateikopf hat zu viele Einträge</translation>
+    </message>
+    <message>
+        <source>its header is too large</source>
+        <translation>der Dateikopf ist zu groß</translation>
+    </message>
+    <message>
         <source>its headers are too long</source>
         <translation>ihre Kopfzeilen sind zu lang</translation>
+    </message>
+    <message>
+        <source>its id is not the name of a file</source>
+        <translation>ihre ID ist kein Dateiname</translation>
     </message>
     <message>
         <source>its name cannot be used</source>
@@ -8929,12 +9037,28 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>sein Name enthält ein Geheimnis, das dem Server gegeben wurde.</translation>
     </message>
     <message>
+        <source>its name is too long.</source>
+        <translation>sein Name ist zu lang.</translation>
+    </message>
+    <message>
+        <source>its program is running, and its database is too large to be copied</source>
+        <translation>das Programm läuft, und seine Datenbank ist zu groß, um kopiert zu werden</translation>
+    </message>
+    <message>
+        <source>its program is writing to it</source>
+        <translation>das Programm schreibt gerade hinein</translation>
+    </message>
+    <message>
         <source>its schema is nested too deep.</source>
         <translation>sein Schema ist zu tief verschachtelt.</translation>
     </message>
     <message>
         <source>its type “sse” is an old way of connecting</source>
         <translation>sein Typ „sse“ ist eine veraltete Verbindungsart</translation>
+    </message>
+    <message>
+        <source>its version of the format is not known</source>
+        <translation>die Version des Formats ist nicht bekannt</translation>
     </message>
     <message>
         <source>its “args” are not a list of texts</source>
@@ -8953,8 +9077,12 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>sein „{part}“ ist kein Objekt aus Namen und Texten</translation>
     </message>
     <message>
+        <source>line {line} is not text in UTF-8</source>
+        <translation>Zeile {line} ist kein Text in UTF-8</translation>
+    </message>
+    <message>
         <source>llama.cpp caches the last prompt by itself.</source>
-        <translation>llama.cpp behält den letzten Prompt von selbst.</translation>
+        <translation>llama.cpp behält den letzten Prompt von selbst im Cache.</translation>
     </message>
     <message>
         <source>llama.cpp could not load “{model}”.</source>
@@ -9001,10 +9129,6 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>ruff, prüfen und formatieren</translation>
     </message>
     <message>
-        <source>stream ended without {mark}</source>
-        <translation>der Datenstrom endete ohne {mark}</translation>
-    </message>
-    <message>
         <source>the answer is larger than {size} MB</source>
         <translation>die Antwort ist größer als {size} MB</translation>
     </message>
@@ -9013,8 +9137,16 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>die Antwort von {where} war nach {seconds} Sekunden nicht fertig</translation>
     </message>
     <message>
-        <source>the answer to keeping a prompt is not JSON</source>
-        <translation>die Antwort auf das Aufbewahren eines Prompts ist kein JSON</translation>
+        <source>the answer to caching a prompt is not JSON</source>
+        <translation>die Antwort auf das Zwischenspeichern eines Prompts ist kein JSON</translation>
+    </message>
+    <message>
+        <source>the backup is damaged or of another kind</source>
+        <translation>die Sicherung ist beschädigt oder von anderer Art</translation>
+    </message>
+    <message>
+        <source>the backup is too large</source>
+        <translation>die Sicherung ist zu groß</translation>
     </message>
     <message>
         <source>the certificate of {host} is not trusted ({why})</source>
@@ -9077,6 +9209,14 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>die Anfrage an {where} ließ sich nicht schreiben</translation>
     </message>
     <message>
+        <source>the schema of its arguments cannot be read.</source>
+        <translation>das Schema seiner Argumente lässt sich nicht lesen.</translation>
+    </message>
+    <message>
+        <source>the schema of its arguments does not say “type”: “object”.</source>
+        <translation>im Schema seiner Argumente steht nicht „type“: „object“.</translation>
+    </message>
+    <message>
         <source>the server broke the answer off</source>
         <translation>der Server brach die Antwort ab</translation>
     </message>
@@ -9105,8 +9245,16 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>der Datenstrom enthielt einen Fehler ohne Meldung</translation>
     </message>
     <message>
+        <source>the stream ended without {mark}</source>
+        <translation>der Datenstrom endete ohne {mark}</translation>
+    </message>
+    <message>
         <source>the window (process {pid})</source>
         <translation>das Fenster (Prozess {pid})</translation>
+    </message>
+    <message>
+        <source>there is no backup</source>
+        <translation>es gibt keine Sicherung</translation>
     </message>
     <message>
         <source>there is no route to {where}</source>
@@ -9138,7 +9286,7 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     </message>
     <message>
         <source>what one run may pile up in memory</source>
-        <translation>was ein Lauf im Speicher ansammeln darf</translation>
+        <translation>was ein Lauf im Arbeitsspeicher ansammeln darf</translation>
     </message>
     <message>
         <source>you</source>
@@ -9181,7 +9329,15 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>{megapixels} Megapixel</translation>
     </message>
     <message>
-        <source>{model} calls tools by OpenAI&apos;s Responses interface only.</source>
+        <source>{model} caches no prompts of fewer than {count} tokens.</source>
+        <translation>{model} behält keine Prompts mit weniger als {count} Token im Cache.</translation>
+    </message>
+    <message>
+        <source>{model} caches prompts by itself; it cannot be asked to.</source>
+        <translation>{model} behält Prompts von selbst im Cache; darum bitten kann man es nicht.</translation>
+    </message>
+    <message>
+        <source>{model} calls tools by the API “OpenAI Responses” only.</source>
         <translation>{model} ruft Werkzeuge nur über die Schnittstelle „OpenAI Responses“ auf.</translation>
     </message>
     <message>
@@ -9193,16 +9349,16 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>{model} lässt sich nicht zu einem Werkzeugaufruf bringen; es entscheidet selbst.</translation>
     </message>
     <message>
-        <source>{model} cannot stop thinking; it was asked for its lowest level, {level}.</source>
+        <source>{model} cannot reason between tools only; it decides by itself.</source>
+        <translation>{model} kann nicht nur zwischen Werkzeugen nachdenken; es entscheidet selbst.</translation>
+    </message>
+    <message>
+        <source>{model} cannot stop reasoning; it was asked for its lowest level, {level}.</source>
         <translation>{model} kann nicht aufhören nachzudenken; es wurde um die niedrigste Stufe gebeten, {level}.</translation>
     </message>
     <message>
-        <source>{model} cannot stop thinking; it was given its smallest limit, {tokens} tokens.</source>
+        <source>{model} cannot stop reasoning; it was given its smallest limit, {tokens} tokens.</source>
         <translation>{model} kann nicht aufhören nachzudenken; es bekam seine kleinste Grenze, {tokens} Token.</translation>
-    </message>
-    <message>
-        <source>{model} cannot think between tools only; it decides by itself.</source>
-        <translation>{model} kann nicht nur zwischen Werkzeugen nachdenken; es entscheidet selbst.</translation>
     </message>
     <message>
         <source>{model} chooses its own temperature, so none was sent.</source>
@@ -9221,36 +9377,28 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>{model} liest keine Bilder.</translation>
     </message>
     <message>
-        <source>{model} does not think, so it was not asked to.</source>
+        <source>{model} does not reason, so it was not asked to.</source>
         <translation>{model} denkt nicht nach, daher wurde es nicht darum gebeten.</translation>
     </message>
     <message>
-        <source>{model} has no thinking level {asked}; it was asked for {level}.</source>
+        <source>{model} has no reasoning level {asked}; it was asked for {level}.</source>
         <translation>{model} hat keine Denkstufe {asked}; es wurde um {level} gebeten.</translation>
     </message>
     <message>
-        <source>{model} has no thinking levels; for {asked} it was given {tokens} tokens.</source>
+        <source>{model} has no reasoning levels; for {asked} it was given {tokens} tokens.</source>
         <translation>{model} hat keine Denkstufen; für {asked} bekam es {tokens} Token.</translation>
     </message>
     <message>
-        <source>{model} is served by OpenAI&apos;s Responses interface only.</source>
+        <source>{model} is served by the API “OpenAI Responses” only.</source>
         <translation>{model} gibt es nur über die Schnittstelle „OpenAI Responses“.</translation>
     </message>
     <message>
-        <source>{model} keeps no prompts of fewer than {count} tokens.</source>
-        <translation>{model} bewahrt keine Prompts mit weniger als {count} Token auf.</translation>
-    </message>
-    <message>
-        <source>{model} keeps prompts by itself; it cannot be asked to.</source>
-        <translation>{model} bewahrt Prompts von selbst auf; darum bitten kann man es nicht.</translation>
-    </message>
-    <message>
-        <source>{model} takes no number of tokens to think with; it was asked for the level {level}.</source>
-        <translation>{model} nimmt keine Tokenzahl zum Nachdenken an; es wurde um die Stufe {level} gebeten.</translation>
-    </message>
-    <message>
-        <source>{model} thinks with {least} to {most} tokens; it was given {tokens}.</source>
+        <source>{model} reasons with {least} to {most} tokens; it was given {tokens}.</source>
         <translation>{model} denkt mit {least} bis {most} Token nach; es bekam {tokens}.</translation>
+    </message>
+    <message>
+        <source>{model} takes no number of tokens to reason with; it was asked for the level {level}.</source>
+        <translation>{model} nimmt keine Tokenzahl zum Nachdenken an; es wurde um die Stufe {level} gebeten.</translation>
     </message>
     <message>
         <source>{path}: {state}</source>
@@ -9491,8 +9639,8 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>„{host}“ ist kein öffentlicher Server: Seine Adresse ist {address}.</translation>
     </message>
     <message>
-        <source>“{host}” leads to the private address {address}. Only the person can allow that host, in Preferences under Network.</source>
-        <translation>„{host}“ führt zur privaten Adresse {address}. Nur der Benutzer kann diesen Host erlauben, in den Einstellungen unter „Netzwerk“.</translation>
+        <source>“{host}” leads to the private address {address}. Only the person can allow that host, in Settings → Network.</source>
+        <translation>„{host}“ führt zur privaten Adresse {address}. Nur der Benutzer kann diesen Host erlauben, unter Einstellungen → Netzwerk.</translation>
     </message>
     <message>
         <source>“{host}” names no version (status {status}).</source>
@@ -9539,7 +9687,7 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>„{model}“ liest keine Bilder.</translation>
     </message>
     <message>
-        <source>“{model}” does not reason here while it has tools; by the Responses dialect it can.</source>
+        <source>“{model}” does not reason here while it has tools; by the API “OpenAI Responses” it can.</source>
         <translation>„{model}“ denkt hier nicht nach, solange es Werkzeuge hat; mit der Schnittstelle „OpenAI Responses“ kann es das.</translation>
     </message>
     <message>
@@ -9587,6 +9735,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>„{name}“ kann nicht der Name eines Werkzeugs sein.</translation>
     </message>
     <message>
+        <source>“{name}” cannot be the name of an argument.</source>
+        <translation>„{name}“ kann nicht der Name eines Arguments sein.</translation>
+    </message>
+    <message>
         <source>“{name}” could not be started: {why}.</source>
         <translation>„{name}“ konnte nicht gestartet werden: {why}.</translation>
     </message>
@@ -9599,7 +9751,7 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>„{name}“ ist ein PDF, das sich nicht lesen lässt.</translation>
     </message>
     <message>
-        <source>“{name}” is a folder, and no program.</source>
+        <source>“{name}” is a folder, not a program.</source>
         <translation>„{name}“ ist ein Ordner und kein Programm.</translation>
     </message>
     <message>
@@ -9609,10 +9761,6 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>“{name}” is larger than {limit}.</source>
         <translation>„{name}“ ist größer als {limit}.</translation>
-    </message>
-    <message>
-        <source>“{name}” is no name for one argument.</source>
-        <translation>„{name}“ ist kein Name für ein Argument.</translation>
     </message>
     <message>
         <source>“{name}” is not a model in the GGUF format: {why}.</source>
@@ -9648,7 +9796,7 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     </message>
     <message>
         <source>“{path}” begins with ~, which stands for a home folder; write the path inside the workspace.</source>
-        <translation>„{path}“ beginnt mit ~, das für ein Benutzerverzeichnis steht; schreiben Sie den Pfad innerhalb des Arbeitsordners.</translation>
+        <translation>„{path}“ beginnt mit ~, das für einen persönlichen Ordner steht; schreiben Sie den Pfad innerhalb des Arbeitsordners.</translation>
     </message>
     <message>
         <source>“{path}” cannot be read: {why}.</source>
@@ -9767,20 +9915,20 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>„{path}“ ist weder eine Datei noch ein Ordner.</translation>
     </message>
     <message>
-        <source>“{path}” is no folder of the workspace.</source>
-        <translation>„{path}“ ist kein Ordner im Arbeitsordner.</translation>
-    </message>
-    <message>
         <source>“{path}” is no longer an ordinary file, so it could not be saved first; it was left as it is.</source>
         <translation>„{path}“ ist keine gewöhnliche Datei mehr und konnte daher nicht vorher gesichert werden. Die Datei blieb, wie sie ist.</translation>
     </message>
     <message>
-        <source>“{path}” is no plain file, so that no export can take its place.</source>
-        <translation>„{path}“ ist keine gewöhnliche Datei, daher kann kein Export an ihre Stelle treten.</translation>
+        <source>“{path}” is not a folder of the workspace.</source>
+        <translation>„{path}“ ist kein Ordner im Arbeitsordner.</translation>
     </message>
     <message>
         <source>“{path}” is not a picture that can be shown.</source>
         <translation>„{path}“ ist kein Bild, das gezeigt werden kann.</translation>
+    </message>
+    <message>
+        <source>“{path}” is not an ordinary file, so no export can replace it.</source>
+        <translation>„{path}“ ist keine gewöhnliche Datei, daher kann kein Export sie ersetzen.</translation>
     </message>
     <message>
         <source>“{path}” is not an ordinary file.</source>
@@ -9871,7 +10019,7 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>„{path}“ war größer als 256 MB und wurde nicht gesichert.</translation>
     </message>
     <message>
-        <source>“{path}” was no ordinary file, so it was not saved.</source>
+        <source>“{path}” was not an ordinary file, so it was not saved.</source>
         <translation>„{path}“ war keine gewöhnliche Datei und wurde daher nicht gesichert.</translation>
     </message>
     <message>
@@ -9887,7 +10035,7 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>„{path}“ wurde durch eine andere Datei ersetzt, während es offen war. Der bisherige Inhalt ist als „{copy}“ aufbewahrt.</translation>
     </message>
     <message>
-        <source>“{seq}” is no place in a run.</source>
+        <source>“{seq}” is not a place in a run.</source>
         <translation>„{seq}“ ist keine Stelle in einem Lauf.</translation>
     </message>
     <message>
@@ -9957,6 +10105,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>Asking {title} for its models…</source>
         <translation>{title} wird nach seinen Modellen gefragt…</translation>
+    </message>
+    <message>
+        <source>Asking “{host}”…</source>
+        <translation>„{host}“ wird gefragt…</translation>
     </message>
     <message>
         <source>At 100 % no model is asked any more.</source>
@@ -10171,7 +10323,7 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Er antwortet unter {address}. Das ist ab jetzt seine Adresse.</translation>
     </message>
     <message>
-        <source>It may say something else than it seems to.</source>
+        <source>It may say something other than it seems to.</source>
         <translation>Er sagt vielleicht etwas anderes, als es scheint.</translation>
     </message>
     <message>
@@ -10191,7 +10343,7 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Er würde ohne Nachfrage ausgeführt: Der Modus erlaubt es.</translation>
     </message>
     <message>
-        <source>Its name may hold bytes that are no text. Rename it, or choose another folder.</source>
+        <source>Its name may hold bytes that are not text. Rename it, or choose another folder.</source>
         <translation>Sein Name enthält vielleicht Bytes, die kein Text sind. Benennen Sie ihn um, oder wählen Sie einen anderen Ordner.</translation>
     </message>
     <message>
@@ -10321,6 +10473,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>Tagged conversations: {count}.</source>
         <translation>Unterhaltungen mit Schlagwörtern versehen: {count}.</translation>
+    </message>
+    <message>
+        <source>Take one with the keys of your desktop, and attach the clipboard.</source>
+        <translation>Nehmen Sie eines mit den Tasten Ihres Desktops auf, und hängen Sie die Zwischenablage an.</translation>
     </message>
     <message>
         <source>The X server does not offer keys for the whole desktop.</source>
@@ -10617,10 +10773,6 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>“{folder}” is not the full path of a folder for backups.</source>
         <translation>„{folder}“ ist kein vollständiger Pfad eines Ordners für Sicherungen.</translation>
-    </message>
-    <message>
-        <source>“{host}” is being asked …</source>
-        <translation>„{host}“ wird gefragt…</translation>
     </message>
     <message>
         <source>“{keys}” is not a keyboard shortcut.</source>
@@ -11133,12 +11285,12 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Eine Adresse</translation>
     </message>
     <message>
-        <source>Title</source>
-        <translation>Titel</translation>
-    </message>
-    <message>
         <source>Give the server a title.</source>
         <translation>Geben Sie dem Server einen Titel.</translation>
+    </message>
+    <message>
+        <source>Title</source>
+        <translation>Titel</translation>
     </message>
     <message>
         <source>You see this title when you are asked about a tool of the server. Rules use it too.</source>
@@ -11293,7 +11445,7 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     </message>
     <message>
         <source>Close Desktop Agent and start it again to see it in this language: {0}.</source>
-        <translation>Beenden Sie Desktop Agent und starten Sie es neu, um es in dieser Sprache zu sehen: {0}.</translation>
+        <translation>Beenden Sie Desktop Agent, und starten Sie es neu, um es in dieser Sprache zu sehen: {0}.</translation>
     </message>
     <message>
         <source>Settings</source>
@@ -11383,7 +11535,7 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>permissions, log, tool calls, export</source>
         <comment>words that find this page</comment>
-        <translation>Berechtigungen, Protokoll, Tool-Aufrufe, exportieren</translation>
+        <translation>Berechtigungen, Protokoll, Werkzeugaufrufe, exportieren</translation>
     </message>
     <message>
         <source>permissions, copy a mode</source>
@@ -11650,12 +11802,12 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>{0} bearbeiten</translation>
     </message>
     <message>
-        <source>Remove</source>
-        <translation>Entfernen</translation>
-    </message>
-    <message>
         <source>Remove {0}</source>
         <translation>{0} entfernen</translation>
+    </message>
+    <message>
+        <source>Remove</source>
+        <translation>Entfernen</translation>
     </message>
     <message>
         <source>none</source>
@@ -11701,14 +11853,6 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Ein anderer Spezialist oder ein anderes Werkzeug hat diesen Namen. Wählen Sie einen anderen.</translation>
     </message>
     <message>
-        <source>The agent reads the description to know whom to call. Write one.</source>
-        <translation>Der Agent liest die Beschreibung, um zu wissen, wen er aufruft. Schreiben Sie eine.</translation>
-    </message>
-    <message>
-        <source>A specialist needs instructions. Write what it is and how it works.</source>
-        <translation>Ein Spezialist braucht Anweisungen. Schreiben Sie, was er ist und wie er arbeitet.</translation>
-    </message>
-    <message>
         <source>Write the name of the model, or choose one from the list.</source>
         <translation>Schreiben Sie den Namen des Modells, oder wählen Sie eines aus der Liste.</translation>
     </message>
@@ -11717,8 +11861,16 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Name</translation>
     </message>
     <message>
+        <source>The agent reads the description to know whom to call. Write one.</source>
+        <translation>Der Agent liest die Beschreibung, um zu wissen, wen er aufruft. Schreiben Sie eine.</translation>
+    </message>
+    <message>
         <source>Description</source>
         <translation>Beschreibung</translation>
+    </message>
+    <message>
+        <source>A specialist needs instructions. Write what it is and how it works.</source>
+        <translation>Ein Spezialist braucht Anweisungen. Schreiben Sie, was er ist und wie er arbeitet.</translation>
     </message>
     <message>
         <source>Instructions</source>
@@ -12015,11 +12167,11 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Sicherungen</translation>
     </message>
     <message>
-        <source>Conversations, pictures and preferences are in one folder on this computer. The program checks the conversations now and then, when it is idle.</source>
+        <source>Conversations, pictures and settings are in one folder on this computer. The program checks the conversations now and then, when it is idle.</source>
         <translation>Unterhaltungen, Bilder und Einstellungen liegen in einem Ordner auf diesem Computer. Das Programm prüft die Unterhaltungen hin und wieder, wenn es nichts zu tun hat.</translation>
     </message>
     <message>
-        <source>A backup holds conversations, pictures, saved files and preferences; keys stay in the keyring. It is restored into a new folder, so nothing that is here is overwritten.</source>
+        <source>A backup holds conversations, pictures, saved files and settings; keys stay in the keyring. It is restored into a new folder, so nothing that is here is overwritten.</source>
         <translation>Eine Sicherung enthält Unterhaltungen, Bilder, gesicherte Dateien und Einstellungen; Schlüssel bleiben im Schlüsselbund. Sie wird in einen neuen Ordner wiederhergestellt, es wird also nichts überschrieben.</translation>
     </message>
     <message>
@@ -12034,20 +12186,20 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
 <context>
     <name>TagDialog</name>
     <message>
-        <source>Tags</source>
-        <translation>Schlagwörter</translation>
-    </message>
-    <message>
-        <source>Find a tag, or name a new one</source>
-        <translation>Schlagwort suchen oder neues benennen</translation>
+        <source>Cancel</source>
+        <translation>Abbrechen</translation>
     </message>
     <message>
         <source>Done</source>
         <translation>Fertig</translation>
     </message>
     <message>
-        <source>Cancel</source>
-        <translation>Abbrechen</translation>
+        <source>Tags</source>
+        <translation>Schlagwörter</translation>
+    </message>
+    <message>
+        <source>Find a tag, or name a new one</source>
+        <translation>Schlagwort suchen oder neues benennen</translation>
     </message>
     <message>
         <source>New tag “{0}”</source>
@@ -12160,22 +12312,6 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
 <context>
     <name>TimingEditor</name>
     <message>
-        <source>Last day</source>
-        <translation>Letzter Tag</translation>
-    </message>
-    <message>
-        <source> minutes</source>
-        <translation> Minuten</translation>
-    </message>
-    <message>
-        <source>Choose at least one day.</source>
-        <translation>Wählen Sie mindestens einen Tag.</translation>
-    </message>
-    <message>
-        <source>Write a cron line of five fields.</source>
-        <translation>Geben Sie eine Cron-Zeile mit fünf Feldern ein.</translation>
-    </message>
-    <message>
         <source>Once</source>
         <translation>Einmal</translation>
     </message>
@@ -12198,6 +12334,22 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>By a cron line</source>
         <translation>Nach einer Cron-Zeile</translation>
+    </message>
+    <message>
+        <source>Last day</source>
+        <translation>Letzter Tag</translation>
+    </message>
+    <message>
+        <source> minutes</source>
+        <translation> Minuten</translation>
+    </message>
+    <message>
+        <source>Choose at least one day.</source>
+        <translation>Wählen Sie mindestens einen Tag.</translation>
+    </message>
+    <message>
+        <source>Write a cron line of five fields.</source>
+        <translation>Geben Sie eine Cron-Zeile mit fünf Feldern ein.</translation>
     </message>
     <message>
         <source>The next runs:</source>
@@ -12804,7 +12956,7 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Fo&amp;rmel als LaTeX kopieren</translation>
     </message>
     <message>
-        <source>Copy &amp;image</source>
+        <source>Copy p&amp;icture</source>
         <translation>&amp;Bild kopieren</translation>
     </message>
     <message>
@@ -12989,11 +13141,11 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     </message>
     <message>
         <source>{0} s</source>
-        <translation>{0} s</translation>
+        <translation>{0} s</translation>
     </message>
     <message>
         <source>{0} min {1} s</source>
-        <translation>{0} min {1} s</translation>
+        <translation>{0} min {1} s</translation>
     </message>
     <message>
         <source>You said</source>
@@ -13073,7 +13225,7 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     </message>
     <message>
         <source>{0} · {1} s</source>
-        <translation>{0} · {1} s</translation>
+        <translation>{0} · {1} s</translation>
     </message>
     <message>
         <source>Undone</source>
@@ -13703,7 +13855,7 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     </message>
     <message>
         <source>It opens in your browser. What you enter there goes to that page, not to this program. Come back when you are done.</source>
-        <translation>Sie öffnet sich in Ihrem Browser. Was Sie dort eingeben, geht an jene Seite, nicht an dieses Programm. Kommen Sie danach zurück.</translation>
+        <translation>Sie öffnet sich in Ihrem Browser. Was Sie dort eingeben, geht an diese Seite, nicht an Desktop Agent. Kommen Sie danach zurück.</translation>
     </message>
     <message>
         <source>Opened in your browser.</source>
@@ -13911,7 +14063,7 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     </message>
     <message>
         <source>For all conversations together, in every window on this data folder. At 80 % you are warned. At 100 % no model is asked any more, until you raise the budget or the day or month is over. “Ask anyway” makes one exception.</source>
-        <translation>Für alle Unterhaltungen zusammen, in jedem Fenster mit diesem Datenordner. Bei 80 % werden Sie gewarnt. Bei 100 % wird kein Modell mehr gefragt, bis Sie das Budget erhöhen oder der Tag oder Monat vorbei ist. „Trotzdem fragen“ macht eine Ausnahme.</translation>
+        <translation>Für alle Unterhaltungen zusammen, in jedem Fenster mit diesem Datenordner. Bei 80 % werden Sie gewarnt. Bei 100 % wird kein Modell mehr gefragt, bis Sie das Budget erhöhen oder der Tag oder Monat vorbei ist. „Trotzdem fragen“ macht eine Ausnahme.</translation>
     </message>
     <message>
         <source>Budgets</source>
@@ -14186,6 +14338,14 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>inbox pending permission allow deny decide calls</source>
         <translation>Eingang offen Erlaubnis erlauben ablehnen entscheiden Aufrufe</translation>
+    </message>
+    <message>
+        <source>Scheduled prompts</source>
+        <translation>Geplante Prompts</translation>
+    </message>
+    <message>
+        <source>cron automatic recurring repeat daily weekly timer run by itself</source>
+        <translation>cron automatisch wiederkehrend wiederholen täglich wöchentlich zeitplan geplant von selbst</translation>
     </message>
     <message>
         <source>chat start create</source>
@@ -14735,14 +14895,6 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <source>Licences</source>
         <translation>Lizenzen</translation>
     </message>
-    <message>
-        <source>Scheduled prompts</source>
-        <translation>Geplante Prompts</translation>
-    </message>
-    <message>
-        <source>cron automatic recurring repeat daily weekly timer run by itself</source>
-        <translation>cron automatisch wiederkehrend wiederholen täglich wöchentlich zeitplan geplant von selbst</translation>
-    </message>
 </context>
 <context>
     <name>WindowLayout</name>
@@ -14822,7 +14974,7 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
 <context>
     <name>_MigrationCopies</name>
     <message>
-        <source>Before a new version changes how conversations are saved, it makes a copy. You can open the copy in a new folder, with your current pictures and preferences.</source>
+        <source>Before a new version changes how conversations are saved, it makes a copy. You can open the copy in a new folder, with your current pictures and settings.</source>
         <translation>Bevor eine neue Version ändert, wie Unterhaltungen gespeichert werden, legt sie eine Kopie an. Sie können die Kopie in einem neuen Ordner öffnen, mit Ihren jetzigen Bildern und Einstellungen.</translation>
     </message>
     <message>

@@ -492,7 +492,7 @@
         <translation>撤销另一个版本所做的更改</translation>
     </message>
     <message>
-        <source>Undo the files too…</source>
+        <source>Undo file changes too…</source>
         <translation>同时撤销文件更改…</translation>
     </message>
     <message>
@@ -527,7 +527,7 @@
     <name>CallHeader</name>
     <message>
         <source>The agent {0} asks to use</source>
-        <translation>代理 {0} 请求使用</translation>
+        <translation>智能体 {0} 请求使用</translation>
     </message>
     <message>
         <source>The assistant asks to use</source>
@@ -570,7 +570,7 @@
     </message>
     <message>
         <source>The agent {0} asks for your approval:</source>
-        <translation>代理 {0} 请求您批准：</translation>
+        <translation>智能体 {0} 请求您批准：</translation>
     </message>
     <message>
         <source>A call waits for your approval:</source>
@@ -834,6 +834,10 @@
         <translation>对话：{0}</translation>
     </message>
     <message>
+        <source>Bring back from the archive</source>
+        <translation>移出归档</translation>
+    </message>
+    <message>
         <source>Unpin</source>
         <translation>取消置顶</translation>
     </message>
@@ -848,10 +852,6 @@
     <message>
         <source>Tags…</source>
         <translation>标签…</translation>
-    </message>
-    <message>
-        <source>Bring back from the archive</source>
-        <translation>移出归档</translation>
     </message>
     <message>
         <source>Archive</source>
@@ -1055,7 +1055,7 @@
     </message>
     <message>
         <source>API</source>
-        <translation>使用的协议</translation>
+        <translation>协议</translation>
     </message>
     <message>
         <source>“{0}” is not a web address. It begins with https:// or http://.</source>
@@ -1152,7 +1152,7 @@
         <translation>保留</translation>
     </message>
     <message>
-        <source>Undo the files first…</source>
+        <source>Undo file changes first…</source>
         <translation>先撤销文件更改…</translation>
     </message>
     <message>
@@ -1160,8 +1160,8 @@
         <translation>永久删除</translation>
     </message>
     <message>
-        <source>Undo what will be deleted</source>
-        <translation>撤销将被删除的内容</translation>
+        <source>Undo what these messages changed</source>
+        <translation>撤销这些消息所做的更改</translation>
     </message>
     <message>
         <source>Deleted.</source>
@@ -1291,6 +1291,10 @@
         <translation>该密钥属于另一个地址，已被移除。请输入此地址的密钥。</translation>
     </message>
     <message>
+        <source>Remove the key of “{0}”? To use it again, enter the key anew.</source>
+        <translation>移除“{0}”的密钥？若要再次使用，请重新输入密钥。</translation>
+    </message>
+    <message>
         <source>Remove key</source>
         <translation>移除密钥</translation>
     </message>
@@ -1309,10 +1313,6 @@
     <message>
         <source>Really remove the key of {0}</source>
         <translation>确认移除 {0} 的密钥</translation>
-    </message>
-    <message>
-        <source>Remove the key of “{0}”? To use it again, enter the key anew.</source>
-        <translation>移除“{0}”的密钥？若要再次使用，请重新输入密钥。</translation>
     </message>
     <message>
         <source>Remove server</source>
@@ -1430,7 +1430,7 @@
     </message>
     <message>
         <source>Archive with pictures, to be imported again (*.zip)</source>
-        <translation>含图片的归档，可重新导入 (*.zip)</translation>
+        <translation>含图片的压缩包，可重新导入 (*.zip)</translation>
     </message>
     <message>
         <source>JSON, to be imported again (*.json)</source>
@@ -1929,8 +1929,8 @@ Go up to: {1}</source>
         <translation>通过浏览器登录 (OAuth)</translation>
     </message>
     <message>
-        <source>Save, then press “Sign in” on the server&apos;s card. Your browser opens a page of the server. The sign-in is kept in the keyring.</source>
-        <translation>请先保存，然后在服务器的卡片上按“登录”。浏览器会打开服务器的页面。登录凭据保存在密钥环中。</translation>
+        <source>Save, then press “Sign in…” on the server&apos;s card. Your browser opens a page of the server. The sign-in is kept in the keyring.</source>
+        <translation>请先保存，然后在服务器的卡片上按“登录…”。浏览器会打开服务器的页面。登录凭据保存在密钥环中。</translation>
     </message>
     <message>
         <source>Address</source>
@@ -2007,8 +2007,8 @@ Go up to: {1}</source>
         <translation>以 JSON 表示的服务器</translation>
     </message>
     <message>
-        <source>Programs run on your machine, with your rights. Read each command line, and import only what you know.</source>
-        <translation>程序会以您的权限在您的计算机上运行。请阅读每个命令行，只导入您了解的内容。</translation>
+        <source>Programs run on this computer, with your rights. Read each command line, and import only what you know.</source>
+        <translation>程序会以您的权限在此计算机上运行。请阅读每个命令行，只导入您了解的内容。</translation>
     </message>
     <message>
         <source>Import</source>
@@ -2091,7 +2091,7 @@ Go up to: {1}</source>
     </message>
     <message>
         <source>The agent {0} asks</source>
-        <translation>代理 {0} 请求</translation>
+        <translation>智能体 {0} 请求</translation>
     </message>
     <message>
         <source>The assistant asks</source>
@@ -2239,7 +2239,7 @@ Go up to: {1}</source>
     </message>
     <message>
         <source>Models are run by llama.cpp, which is not installed here. Install it with your package manager, “brew install llama.cpp” or “winget install llama.cpp”, or from github.com/ggml-org/llama.cpp. Then press “Look again”.</source>
-        <translation>模型由 llama.cpp 运行，但此处尚未安装。请用软件包管理器安装，或运行“brew install llama.cpp”或“winget install llama.cpp”，或从 github.com/ggml-org/llama.cpp 获取，然后重新查找。</translation>
+        <translation>模型由 llama.cpp 运行，但此处尚未安装。请用软件包管理器安装，或运行“brew install llama.cpp”或“winget install llama.cpp”，或从 github.com/ggml-org/llama.cpp 获取，然后按“重新查找”。</translation>
     </message>
     <message>
         <source>Stop the model</source>
@@ -2452,6 +2452,10 @@ Go up to: {1}</source>
         <translation>编辑 {0}</translation>
     </message>
     <message>
+        <source>Remove “{0}”? Its secrets are deleted from the keyring too.</source>
+        <translation>移除“{0}”？其机密信息也会从密钥环中删除。</translation>
+    </message>
+    <message>
         <source>Remove</source>
         <translation>移除</translation>
     </message>
@@ -2470,10 +2474,6 @@ Go up to: {1}</source>
     <message>
         <source>Really remove {0}</source>
         <translation>确认移除 {0}</translation>
-    </message>
-    <message>
-        <source>Remove “{0}”? Its secrets are deleted from the keyring too.</source>
-        <translation>移除“{0}”？其机密信息也会从密钥环中删除。</translation>
     </message>
     <message>
         <source>Starting the server and asking for its tools. If it is downloaded first, this takes up to a minute…</source>
@@ -2523,7 +2523,7 @@ Go up to: {1}</source>
         <translation>此次登录已结束。</translation>
     </message>
     <message>
-        <source>This is no answer to a sign-in.</source>
+        <source>This is not an answer to a sign-in.</source>
         <translation>这不是登录的应答。</translation>
     </message>
     <message>
@@ -2555,7 +2555,7 @@ Go up to: {1}</source>
     </message>
     <message>
         <source>MCP servers give the agent more tools than it has by itself: for your tickets, a database, a browser. They speak the Model Context Protocol (MCP).</source>
-        <translation>MCP 服务器为代理提供更多工具：用于您的工单、数据库或浏览器。它们使用模型上下文协议 (MCP)。</translation>
+        <translation>MCP 服务器为智能体提供更多工具：用于您的工单、数据库或浏览器。它们使用模型上下文协议 (MCP)。</translation>
     </message>
 </context>
 <context>
@@ -2612,8 +2612,8 @@ Go up to: {1}</source>
         <translation>此操作无法撤销。</translation>
     </message>
     <message>
-        <source>Files that tools changed stay as they are, and cannot be undone from here any more.</source>
-        <translation>工具更改过的文件保持不变，且之后无法再从这里撤销。</translation>
+        <source>Files that tools changed stay as they are; these changes cannot be undone from here any more.</source>
+        <translation>工具更改过的文件保持不变；此后无法再从这里撤销这些更改。</translation>
     </message>
     <message>
         <source>Changes made by tools are not undone.</source>
@@ -2752,7 +2752,7 @@ Go up to: {1}</source>
     </message>
     <message>
         <source>The agent and specialists call the mode by this name. It cannot be changed later.</source>
-        <translation>代理和专家用此名称来指称该模式。之后无法更改。</translation>
+        <translation>智能体和专家用此名称来指称该模式。之后无法更改。</translation>
     </message>
     <message>
         <source>Short name</source>
@@ -2760,7 +2760,7 @@ Go up to: {1}</source>
     </message>
     <message>
         <source>Denied: the agent only reads</source>
-        <translation>拒绝：代理只读取</translation>
+        <translation>拒绝：智能体只读取</translation>
     </message>
     <message>
         <source>Asked about, one by one</source>
@@ -2815,7 +2815,7 @@ Go up to: {1}</source>
     </message>
     <message>
         <source>The agent asks for the mode “{0}”.</source>
-        <translation>代理请求切换到模式“{0}”。</translation>
+        <translation>智能体请求切换到模式“{0}”。</translation>
     </message>
     <message>
         <source>Change to “{0}” now</source>
@@ -2830,11 +2830,11 @@ Go up to: {1}</source>
     <name>ModeRequestBar</name>
     <message>
         <source>The agent asks for another mode</source>
-        <translation>代理请求切换到其他模式</translation>
+        <translation>智能体请求切换到其他模式</translation>
     </message>
     <message>
         <source>The agent asks for the mode “{0}”. It changes at its next step unless you object.</source>
-        <translation>代理请求切换到模式“{0}”。除非您反对，否则它会在下一步切换。</translation>
+        <translation>智能体请求切换到模式“{0}”。除非您反对，否则它会在下一步切换。</translation>
     </message>
     <message>
         <source>Change now</source>
@@ -2869,7 +2869,7 @@ Go up to: {1}</source>
     </message>
     <message>
         <source>A mode says what the agent may do without asking you. Choose it below the message editor. Changes to a mode apply at once in every open conversation, to each call that has not started.</source>
-        <translation>模式规定代理可以不询问您就做什么。请在消息编辑框下方选择。对模式的更改会立即在每个打开的对话中生效，适用于尚未开始的每个调用。</translation>
+        <translation>模式规定智能体可以不询问您就做什么。请在消息框下方选择。对模式的更改会立即在每个打开的对话中生效，适用于尚未开始的每个调用。</translation>
     </message>
     <message>
         <source>Always there</source>
@@ -2899,7 +2899,7 @@ Go up to: {1}</source>
         <translation>服务器所用的模型名称</translation>
     </message>
     <message>
-        <source>Same as whoever calls it</source>
+        <source>Same as its caller</source>
         <translation>与调用者相同</translation>
     </message>
     <message>
@@ -3414,8 +3414,8 @@ Go up to: {1}</source>
 <context>
     <name>Pictures</name>
     <message>
-        <source>This model cannot see images. Choose another model or remove the pictures before you send.</source>
-        <translation>此模型无法查看图片。请在发送前选择其他模型或移除图片。</translation>
+        <source>This model cannot see pictures. Choose another model, or remove them before you send.</source>
+        <translation>此模型无法查看图片。请选择其他模型，或在发送前移除图片。</translation>
     </message>
     <message>
         <source>This model takes at most {0} pictures: the first of these are left out.</source>
@@ -3465,7 +3465,7 @@ Go up to: {1}</source>
     </message>
     <message>
         <source>{0} alone is needed for typing. Combine it with Ctrl or Alt.</source>
-        <translation>{0} 单独用于输入。请与 Ctrl 或 Alt 一起使用。</translation>
+        <translation>单独的 {0} 用于输入文字。请与 Ctrl 或 Alt 组合使用。</translation>
     </message>
     <message>
         <source>This is not a whole number above {0}. Write one such as {1}, or leave it empty.</source>
@@ -3589,11 +3589,11 @@ Go up to: {1}</source>
     </message>
     <message>
         <source>Enter sends</source>
-        <translation>按回车键发送</translation>
+        <translation>按 Enter 发送</translation>
     </message>
     <message>
         <source>Otherwise Ctrl+Enter sends and Enter makes a new line.</source>
-        <translation>否则按 Ctrl+回车键发送，按回车键换行。</translation>
+        <translation>否则按 Ctrl+Enter 发送，按 Enter 换行。</translation>
     </message>
     <message>
         <source>Notifications</source>
@@ -3760,7 +3760,7 @@ Go up to: {1}</source>
         <translation>网络</translation>
     </message>
     <message>
-        <source>Connect</source>
+        <source>Connection</source>
         <translation>连接</translation>
     </message>
     <message>
@@ -4146,20 +4146,20 @@ Go up to: {1}</source>
     </message>
     <message>
         <source>The agent asks: {0}</source>
-        <translation>代理提问：{0}</translation>
+        <translation>智能体提问：{0}</translation>
     </message>
     <message>
         <source>The agent asks (1 more waits)</source>
-        <translation>代理提问（还有 1 个在等待）</translation>
+        <translation>智能体提问（还有 1 个在等待）</translation>
     </message>
     <message>
         <source>The agent asks</source>
-        <translation>代理提问</translation>
+        <translation>智能体提问</translation>
     </message>
     <message numerus="yes">
         <source>The agent asks (%n more wait)</source>
         <translation>
-            <numerusform>代理提问（还有 %n 个在等待）</numerusform>
+            <numerusform>智能体提问（还有 %n 个在等待）</numerusform>
         </translation>
     </message>
     <message>
@@ -4168,19 +4168,19 @@ Go up to: {1}</source>
     </message>
     <message>
         <source>Press a number to choose, Enter to answer.</source>
-        <translation>按数字选择，按回车键回答。</translation>
+        <translation>按数字选择，按 Enter 回答。</translation>
     </message>
     <message>
         <source>Press Enter to answer.</source>
-        <translation>按回车键回答。</translation>
+        <translation>按 Enter 回答。</translation>
     </message>
     <message>
         <source>Question of the agent</source>
-        <translation>代理的提问</translation>
+        <translation>智能体的提问</translation>
     </message>
     <message>
         <source>The agent goes on without an answer.</source>
-        <translation>代理在没有回答的情况下继续。</translation>
+        <translation>智能体在没有回答的情况下继续。</translation>
     </message>
 </context>
 <context>
@@ -4231,7 +4231,7 @@ Go up to: {1}</source>
     </message>
     <message>
         <source>When the agent is done</source>
-        <translation>代理完成后</translation>
+        <translation>智能体完成后</translation>
     </message>
 </context>
 <context>
@@ -4378,6 +4378,10 @@ Go up to: {1}</source>
 <context>
     <name>RuleCard</name>
     <message>
+        <source>Revoke this rule? Other rules, or the mode, decide about such calls from then on.</source>
+        <translation>撤销此规则？此后由其他规则或模式决定此类调用。</translation>
+    </message>
+    <message>
         <source>Revoke</source>
         <translation>撤销授权</translation>
     </message>
@@ -4396,10 +4400,6 @@ Go up to: {1}</source>
     <message>
         <source>Really revoke the rule: {0}</source>
         <translation>确认撤销规则：{0}</translation>
-    </message>
-    <message>
-        <source>Revoke this rule? Other rules, or the mode, decide about such calls from then on.</source>
-        <translation>撤销此规则？此后由其他规则或模式决定此类调用。</translation>
     </message>
     <message>
         <source>Everywhere</source>
@@ -4686,16 +4686,32 @@ Go up to: {1}</source>
         <translation>删除“{0}”？其对话会保留。</translation>
     </message>
     <message>
+        <source>Run now</source>
+        <translation>立即运行</translation>
+    </message>
+    <message>
         <source>Run {0} now</source>
         <translation>立即运行 {0}</translation>
+    </message>
+    <message>
+        <source>Resume</source>
+        <translation>继续</translation>
+    </message>
+    <message>
+        <source>Resume {0}</source>
+        <translation>继续 {0}</translation>
+    </message>
+    <message>
+        <source>Pause</source>
+        <translation>暂停</translation>
     </message>
     <message>
         <source>Pause {0}</source>
         <translation>暂停 {0}</translation>
     </message>
     <message>
-        <source>Resume {0}</source>
-        <translation>继续 {0}</translation>
+        <source>Edit</source>
+        <translation>编辑</translation>
     </message>
     <message>
         <source>Edit {0}</source>
@@ -4704,26 +4720,6 @@ Go up to: {1}</source>
     <message>
         <source>Open the conversation of {0}</source>
         <translation>打开 {0} 的对话</translation>
-    </message>
-    <message>
-        <source>Delete {0}</source>
-        <translation>删除 {0}</translation>
-    </message>
-    <message>
-        <source>Run now</source>
-        <translation>立即运行</translation>
-    </message>
-    <message>
-        <source>Pause</source>
-        <translation>暂停</translation>
-    </message>
-    <message>
-        <source>Resume</source>
-        <translation>继续</translation>
-    </message>
-    <message>
-        <source>Edit</source>
-        <translation>编辑</translation>
     </message>
     <message>
         <source>Open conversation</source>
@@ -4736,6 +4732,10 @@ Go up to: {1}</source>
     <message>
         <source>Delete…</source>
         <translation>删除…</translation>
+    </message>
+    <message>
+        <source>Delete {0}</source>
+        <translation>删除 {0}</translation>
     </message>
     <message>
         <source>{0}. Paused.</source>
@@ -4812,12 +4812,12 @@ Go up to: {1}</source>
         <translation>定时提示词需要名称。请输入一个。</translation>
     </message>
     <message>
-        <source>There is nothing to send yet. Write the prompt.</source>
-        <translation>还没有可发送的内容。请写下提示词。</translation>
-    </message>
-    <message>
         <source>Name</source>
         <translation>名称</translation>
+    </message>
+    <message>
+        <source>There is nothing to send yet. Write the prompt.</source>
+        <translation>还没有可发送的内容。请写下提示词。</translation>
     </message>
     <message>
         <source>Prompt</source>
@@ -5194,7 +5194,7 @@ Go up to: {1}</source>
     </message>
     <message>
         <source>Send when the agent is done</source>
-        <translation>代理完成后发送</translation>
+        <translation>智能体完成后发送</translation>
     </message>
 </context>
 <context>
@@ -5265,7 +5265,7 @@ Go up to: {1}</source>
     </message>
     <message>
         <source>A message by “{name}”, whom this version does not know, was left out.</source>
-        <translation>“{name}”的一条消息已被省略，因为此版本不认识该发送者。</translation>
+        <translation>“{name}”的一条消息已被省略，因为此版本无法识别该发送者。</translation>
     </message>
     <message>
         <source>A message is nested too deep.</source>
@@ -5336,16 +5336,12 @@ Go up to: {1}</source>
         <translation>提示词只能包含文本和图片。</translation>
     </message>
     <message>
-        <source>A prompt policy needs an id, a text and a known scope.</source>
-        <translation>提示词策略需要 ID、文本和已知的作用范围。</translation>
-    </message>
-    <message>
         <source>A prompt policy “{id}” is installed already.</source>
         <translation>提示词策略“{id}”已安装。</translation>
     </message>
     <message>
         <source>A property “{name}”, which this version does not know, was left out.</source>
-        <translation>属性“{name}”已被省略，因为此版本不认识它。</translation>
+        <translation>属性“{name}”已被省略，因为此版本无法识别它。</translation>
     </message>
     <message>
         <source>A question needs choices or must take free text.</source>
@@ -5428,8 +5424,8 @@ Go up to: {1}</source>
         <translation>请允许一次。</translation>
     </message>
     <message>
-        <source>An entry of the preference “{title}” cannot be used and was left out.</source>
-        <translation>首选项“{title}”的一个条目无法使用，已被省略。</translation>
+        <source>An entry of the setting “{title}” cannot be used and was left out.</source>
+        <translation>设置“{title}”的一个条目无法使用，已被省略。</translation>
     </message>
     <message>
         <source>An event loop runs here already.</source>
@@ -5573,7 +5569,7 @@ Go up to: {1}</source>
     </message>
     <message>
         <source>Changes were redone. The model is told before it goes on.</source>
-        <translation>更改已重做。模型在继续之前会得知此事。</translation>
+        <translation>更改已恢复。模型在继续之前会得知此事。</translation>
     </message>
     <message>
         <source>Changes were undone. The model is told before it goes on.</source>
@@ -5720,7 +5716,7 @@ New:
         <translation>请选择能调用工具的模型，或关闭工具。</translation>
     </message>
     <message>
-        <source>Choose a model that reads images, or remove the pictures.</source>
+        <source>Choose a model that reads pictures, or remove them.</source>
         <translation>请选择能读取图片的模型，或移除图片。</translation>
     </message>
     <message>
@@ -5764,11 +5760,11 @@ New:
         <translation>请选择其他模型，或重新选择该文件。</translation>
     </message>
     <message>
-        <source>Choose another model, or the Responses dialect for this server.</source>
+        <source>Choose another model, or the API “OpenAI Responses” for this server.</source>
         <translation>请选择其他模型，或为此服务器选择协议“OpenAI Responses”。</translation>
     </message>
     <message>
-        <source>Choose another model, the Responses dialect for this server, or turn tools off.</source>
+        <source>Choose another model, the API “OpenAI Responses” for this server, or turn tools off.</source>
         <translation>请选择其他模型，为此服务器选择协议“OpenAI Responses”，或关闭工具。</translation>
     </message>
     <message>
@@ -5821,11 +5817,11 @@ New:
     </message>
     <message>
         <source>Choose only one.</source>
-        <translation>请选择一个选项。</translation>
+        <translation>请只选择一个选项。</translation>
     </message>
     <message>
         <source>Choose the archive, the folder or the conversations.json of an export.</source>
-        <translation>请选择归档、文件夹或导出中的 conversations.json。</translation>
+        <translation>请选择导出的压缩包、文件夹或 conversations.json。</translation>
     </message>
     <message>
         <source>Choose the file of the model itself.</source>
@@ -5881,7 +5877,7 @@ New:
     </message>
     <message>
         <source>Close the program and start it again: it sets the damaged file aside and carries over what can be read.</source>
-        <translation>请关闭程序并重新启动：它会把损坏的文件放到一边，并保留可以读取的内容。</translation>
+        <translation>请关闭程序并重新启动：它会将损坏的文件另行保存，并沿用可以读取的内容。</translation>
     </message>
     <message>
         <source>Compacting needs {needed} of free room on the disk of “{folder}”.</source>
@@ -5913,7 +5909,7 @@ New:
     </message>
     <message>
         <source>Content that this version does not know was kept as it is.</source>
-        <translation>此版本不认识的内容已原样保留。</translation>
+        <translation>此版本无法识别的内容已原样保留。</translation>
     </message>
     <message>
         <source>Continue it here to send something.</source>
@@ -5954,6 +5950,10 @@ New:
     <message>
         <source>Copy the whole of it again, from the first to the last brace.</source>
         <translation>请重新复制全部内容，从第一个花括号到最后一个花括号。</translation>
+    </message>
+    <message>
+        <source>Correct it and import again.</source>
+        <translation>请更正后重新导入。</translation>
     </message>
     <message>
         <source>Correct it in the system&apos;s settings or in the environment (http_proxy, https_proxy, all_proxy).</source>
@@ -6168,6 +6168,10 @@ New:
         <translation>请至少提供一条消息。</translation>
     </message>
     <message>
+        <source>Give dialect or base_url.</source>
+        <translation>请指定 dialect 或 base_url。</translation>
+    </message>
+    <message>
         <source>Give each mode a name of its own.</source>
         <translation>请为每个模式取不同的名称。</translation>
     </message>
@@ -6180,8 +6184,8 @@ New:
         <translation>请先为每个调用提供结果。</translation>
     </message>
     <message>
-        <source>Give it another one.</source>
-        <translation>请换一个。</translation>
+        <source>Give it another id.</source>
+        <translation>请换一个 ID。</translation>
     </message>
     <message>
         <source>Give it more time with timeout_seconds, or let it do less at once.</source>
@@ -6248,6 +6252,10 @@ New:
         <translation>请使用 JSON 支持的类型或 pydantic 模型，或为工具提供架构。</translation>
     </message>
     <message>
+        <source>Give turn_end or session_stop.</source>
+        <translation>请使用 turn_end 或 session_stop。</translation>
+    </message>
+    <message>
         <source>Go on as it is, or begin a new conversation.</source>
         <translation>请照此继续，或开始新对话。</translation>
     </message>
@@ -6286,6 +6294,10 @@ New:
     <message>
         <source>If you trust that address, use it as this server&apos;s base URL.</source>
         <translation>如果您信任该地址，请将其用作此服务器的基础 URL。</translation>
+    </message>
+    <message>
+        <source>Import at most {n} at a time.</source>
+        <translation>一次最多导入 {n} 个。</translation>
     </message>
     <message>
         <source>In your file “{name}”, line {line}, {place} was left out: {why}.</source>
@@ -6333,7 +6345,7 @@ New:
     </message>
     <message>
         <source>It can read those, the system, and your development tools with their caches and settings, but no other file of yours.</source>
-        <translation>它可以读取这些文件、系统，以及您的开发工具及其缓存和设置，但不能读取您的其他文件。</translation>
+        <translation>它可以读取这些文件夹、系统，以及您的开发工具及其缓存和设置，但不能读取您的其他文件。</translation>
     </message>
     <message>
         <source>It can still change the permissions and dates of your other files, and what git and other programs run by themselves, without confinement, in the workspace; you are told if it did.</source>
@@ -6360,7 +6372,7 @@ New:
         <translation>它嵌套过深。</translation>
     </message>
     <message>
-        <source>It is no conversation.</source>
+        <source>It is not a conversation.</source>
         <translation>它不是对话。</translation>
     </message>
     <message>
@@ -6384,14 +6396,6 @@ New:
         <translation>它缺少对话必需的内容，或其消息顺序有误。</translation>
     </message>
     <message>
-        <source>It may be billed already, so it was not sent again by itself. Try again, or ask another server.</source>
-        <translation>可能已经计费，因此没有自动重新发送。请重试，或询问其他服务器。</translation>
-    </message>
-    <message>
-        <source>It may be billed already, so it was not sent again by itself. Try again, or raise the time limit in the settings if this model is slow to start.</source>
-        <translation>可能已经计费，因此没有自动重新发送。请重试；如果此模型启动较慢，请在设置中提高时间限制。</translation>
-    </message>
-    <message>
         <source>It may have been deleted meanwhile. Choose another one.</source>
         <translation>它可能已被删除。请选择另一个。</translation>
     </message>
@@ -6401,7 +6405,7 @@ New:
     </message>
     <message>
         <source>It was set aside under another name, and what could be read was carried over.</source>
-        <translation>它已以其他名称放到一边，可以读取的内容已保留。</translation>
+        <translation>它已以其他名称另行保存，可以读取的内容已沿用。</translation>
     </message>
     <message>
         <source>It would remove or change everything on this computer, or everything of its user.</source>
@@ -6468,6 +6472,10 @@ New:
         <translation>列出文件</translation>
     </message>
     <message>
+        <source>Load it only if you know this host: whoever wrote the text chose the address.</source>
+        <translation>仅当您认识此主机时才加载：地址由这段文字的作者选定。</translation>
+    </message>
+    <message>
         <source>Look at a picture</source>
         <translation>查看图片</translation>
     </message>
@@ -6486,6 +6494,10 @@ New:
     <message>
         <source>Look at the list.</source>
         <translation>请查看列表。</translation>
+    </message>
+    <message>
+        <source>Look at the server&apos;s log.</source>
+        <translation>请查看服务器的日志。</translation>
     </message>
     <message>
         <source>Look at what was said, then delete again.</source>
@@ -6552,8 +6564,8 @@ New:
         <translation>请创建它，或选择其他文件夹。</translation>
     </message>
     <message>
-        <source>Make messages of texts, pictures, calls and results, and of what JSON can say.</source>
-        <translation>请用文本、图片、调用和结果以及 JSON 可表示的内容组成消息。</translation>
+        <source>Make messages of texts, pictures, calls and results, and of what can be written as JSON.</source>
+        <translation>请用文本、图片、调用和结果以及可以写成 JSON 的内容组成消息。</translation>
     </message>
     <message>
         <source>Make the folder writable, or choose another one.</source>
@@ -6676,7 +6688,7 @@ This replaces what is there ({size} bytes).</source>
         <translation>过长、过多或为空的文件夹名称已被截断。</translation>
     </message>
     <message>
-        <source>No address of this machine is free for the answer.</source>
+        <source>No address of this computer is free for the answer.</source>
         <translation>此计算机没有可用于接收应答的空闲地址。</translation>
     </message>
     <message>
@@ -6838,20 +6850,24 @@ This replaces what is there ({size} bytes).</source>
         <translation>某个附加文件只保留了名称：导出中没有该文件。</translation>
     </message>
     <message>
-        <source>Only the person can allow this host, in Preferences under Network. Ask them, or use a public server.</source>
-        <translation>只有用户可以允许此主机，在“设置”的“网络”中进行。请询问用户，或使用公共服务器。</translation>
+        <source>Only the person can allow this host, in Settings → Network. Ask them, or use a public server.</source>
+        <translation>只有用户可以在“设置 → 网络”中允许此主机。请询问用户，或使用公共服务器。</translation>
     </message>
     <message>
         <source>Only the root agent can ask for another mode.</source>
-        <translation>只有根代理可以请求其他模式。</translation>
+        <translation>只有顶层智能体可以请求其他模式。</translation>
     </message>
     <message>
         <source>Only the root agent can ask the person.</source>
-        <translation>只有根代理可以询问用户。</translation>
+        <translation>只有顶层智能体可以询问用户。</translation>
     </message>
     <message>
         <source>Only what you wrote can be edited.</source>
         <translation>只有您写的内容可以编辑。</translation>
+    </message>
+    <message>
+        <source>Open another conversation there or close the window, then try again.</source>
+        <translation>请在那里打开其他对话或关闭该窗口，然后重试。</translation>
     </message>
     <message>
         <source>Open it again, and go on there.</source>
@@ -6950,6 +6966,10 @@ This replaces what is there ({size} bytes).</source>
         <translation>请读到末尾，或先用 interrupt() 停止。</translation>
     </message>
     <message>
+        <source>Read the file again and copy the text from it.</source>
+        <translation>请重新读取文件，并从中复制文本。</translation>
+    </message>
+    <message>
         <source>Read the new messages, and send yours again if it still fits.</source>
         <translation>请阅读新消息，如仍合适再重新发送您的消息。</translation>
     </message>
@@ -6978,7 +6998,7 @@ This replaces what is there ({size} bytes).</source>
         <translation>这里无法请求只在调用之间推理，因此由模型决定。</translation>
     </message>
     <message>
-        <source>Reasoning starts with the next question: it cannot be switched on between calls of tools.</source>
+        <source>Reasoning starts with the next question: it cannot be switched on between tool calls.</source>
         <translation>推理从下一个问题开始：无法在工具调用之间开启。</translation>
     </message>
     <message>
@@ -7076,14 +7096,6 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>Saved conversations can still be read. Saving continues by itself when the problem is solved.</source>
         <translation>已保存的对话仍可读取。问题解决后会自动继续保存。</translation>
-    </message>
-    <message>
-        <source>Say dialect or base_url.</source>
-        <translation>请指定 dialect 或 base_url。</translation>
-    </message>
-    <message>
-        <source>Say turn_end or session_stop.</source>
-        <translation>请使用 turn_end 或 session_stop。</translation>
     </message>
     <message>
         <source>Say why it is needed and let the person change the mode.</source>
@@ -7186,10 +7198,6 @@ This replaces what is there ({size} bytes).</source>
         <translation>过长、过多或相同的标签已被省略或截断。</translation>
     </message>
     <message>
-        <source>Take up to {n}.</source>
-        <translation>最多可选 {n} 个。</translation>
-    </message>
-    <message>
         <source>The API key contains characters that no key can have.</source>
         <translation>API 密钥中有密钥不会包含的字符。</translation>
     </message>
@@ -7219,15 +7227,15 @@ This replaces what is there ({size} bytes).</source>
     </message>
     <message>
         <source>The agent changed the mode to “{mode}”.</source>
-        <translation>代理已将模式切换为“{mode}”。</translation>
+        <translation>智能体已将模式切换为“{mode}”。</translation>
     </message>
     <message>
         <source>The agent is at another turn by now.</source>
-        <translation>代理现在已处于另一轮。</translation>
+        <translation>智能体现在已处于另一轮。</translation>
     </message>
     <message>
         <source>The agent made this very call {count} times in a row.</source>
-        <translation>代理连续 {count} 次发出了完全相同的调用。</translation>
+        <translation>智能体连续 {count} 次发出了完全相同的调用。</translation>
     </message>
     <message>
         <source>The answer before is not finished.</source>
@@ -7239,11 +7247,11 @@ This replaces what is there ({size} bytes).</source>
     </message>
     <message>
         <source>The answer ended for a reason that this version does not know.</source>
-        <translation>回答因此版本不认识的原因而结束。</translation>
+        <translation>回答已结束，但此版本无法识别其原因。</translation>
     </message>
     <message>
         <source>The answer ended for a reason that this version does not know: “{reason}”.</source>
-        <translation>回答因此版本不认识的原因而结束：“{reason}”。</translation>
+        <translation>回答已结束，但此版本无法识别其原因：“{reason}”。</translation>
     </message>
     <message>
         <source>The answer is empty.</source>
@@ -7319,7 +7327,7 @@ This replaces what is there ({size} bytes).</source>
     </message>
     <message>
         <source>The cache lifetime of “{model}” cannot be chosen.</source>
-        <translation>无法选择“{model}”的缓存时长。</translation>
+        <translation>无法选择“{model}”的缓存有效期。</translation>
     </message>
     <message>
         <source>The call could not be judged. {words}</source>
@@ -7429,7 +7437,7 @@ This replaces what is there ({size} bytes).</source>
     </message>
     <message>
         <source>The expression uses something that this calculator does not know.</source>
-        <translation>该表达式使用了此计算器不认识的内容。</translation>
+        <translation>该表达式使用了此计算器无法识别的内容。</translation>
     </message>
     <message>
         <source>The file ends in the middle of it.</source>
@@ -7560,12 +7568,12 @@ This replaces what is there ({size} bytes).</source>
         <translation>该模型的回答最长为 {tokens} 个 token，因此没有请求更多。</translation>
     </message>
     <message>
-        <source>The model&apos;s server sent something that is no part of an answer ({kind}).</source>
-        <translation>模型的服务器发送了不属于回答的内容（{kind}）。</translation>
-    </message>
-    <message>
         <source>The model&apos;s server sent something that is not JSON.</source>
         <translation>模型的服务器发送了不是 JSON 的内容。</translation>
+    </message>
+    <message>
+        <source>The model&apos;s server sent something that is not part of an answer ({kind}).</source>
+        <translation>模型的服务器发送了不属于回答的内容（{kind}）。</translation>
     </message>
     <message>
         <source>The name is written with letters that may look like others; to the network it is {host}.</source>
@@ -7616,8 +7624,8 @@ This replaces what is there ({size} bytes).</source>
         <translation>工具“{tool}”的参数“{name}”没有类型。</translation>
     </message>
     <message>
-        <source>The parameters of the tool “{tool}” cannot be said as JSON: {why}</source>
-        <translation>工具“{tool}”的参数无法用 JSON 表示：{why}</translation>
+        <source>The parameters of the tool “{tool}” cannot be written as JSON: {why}</source>
+        <translation>工具“{tool}”的参数无法写成 JSON：{why}</translation>
     </message>
     <message>
         <source>The path “{path}” is too long for this system.</source>
@@ -7672,18 +7680,6 @@ This replaces what is there ({size} bytes).</source>
         <translation>此对话的图片合计超过 100 MB。</translation>
     </message>
     <message>
-        <source>The preference “{title}” had a value that cannot be used; it has its default.</source>
-        <translation>首选项“{title}”的值无法使用；已使用默认值。</translation>
-    </message>
-    <message>
-        <source>The preferences are damaged, and the file cannot be set aside. All of them have their defaults.</source>
-        <translation>首选项已损坏，且文件无法放到一边。全部使用默认值。</translation>
-    </message>
-    <message>
-        <source>The preferences were damaged. The file was kept as “{name}”, and all preferences have their defaults.</source>
-        <translation>首选项曾损坏。该文件已保留为“{name}”，所有首选项均使用默认值。</translation>
-    </message>
-    <message>
         <source>The program could not be ended.</source>
         <translation>无法结束该程序。</translation>
     </message>
@@ -7693,7 +7689,7 @@ This replaces what is there ({size} bytes).</source>
     </message>
     <message>
         <source>The program tries again by itself, in case the file is still being written. If that does not help, close the program and start it again: it then carries over what can be read.</source>
-        <translation>程序会自动重试，以防文件仍在写入。如果一直如此，请关闭程序并重新启动：它会保留可以读取的内容。</translation>
+        <translation>程序会自动重试，以防文件仍在写入。如果一直如此，请关闭程序并重新启动：届时它会沿用可以读取的内容。</translation>
     </message>
     <message>
         <source>The program was killed the last time, and “{log}”, which had the newest messages, was removed since then. Some messages may be missing.</source>
@@ -7752,6 +7748,14 @@ This replaces what is there ({size} bytes).</source>
         <translation>无法读取该正则表达式：{why}。</translation>
     </message>
     <message>
+        <source>The request may be billed already, so it was not sent again by itself. Try again, or ask another server.</source>
+        <translation>该请求可能已经计费，因此没有自动重新发送。请重试，或询问其他服务器。</translation>
+    </message>
+    <message>
+        <source>The request may be billed already, so it was not sent again by itself. Try again, or raise the time limit in the settings if this model is slow to start.</source>
+        <translation>该请求可能已经计费，因此没有自动重新发送。请重试；如果此模型启动较慢，请在设置中提高时间限制。</translation>
+    </message>
+    <message>
         <source>The request names no host that can exist.</source>
         <translation>请求中的主机不可能存在。</translation>
     </message>
@@ -7800,8 +7804,8 @@ This replaces what is there ({size} bytes).</source>
         <translation>已检查已保存的对话；没有任何问题。</translation>
     </message>
     <message>
-        <source>The saved conversations were damaged. The damaged file was kept as “{name}”; {conversations} conversations with {messages} messages could be read and were carried over. If something is missing, a backup may have it: Settings, Storage.</source>
-        <translation>已保存的对话曾损坏。损坏的文件已保留为“{name}”；读取并保留了 {conversations} 个对话，含 {messages} 条消息。如果缺少内容，备份中可能有：“设置”中的“存储”。</translation>
+        <source>The saved conversations were damaged. The damaged file was kept as “{name}”; {conversations} conversations with {messages} messages could be read and were carried over. If something is missing, a backup may have it: Settings → Storage.</source>
+        <translation>已保存的对话曾损坏。损坏的文件已保留为“{name}”；已沿用可以读取的 {conversations} 个对话，含 {messages} 条消息。如果缺少内容，备份中可能有：设置 → 存储。</translation>
     </message>
     <message>
         <source>The schema of a tool and the parameters of its function do not fit: {names}.</source>
@@ -7968,8 +7972,20 @@ This replaces what is there ({size} bytes).</source>
         <translation>服务器有关登录的说明自相矛盾（{why}）。</translation>
     </message>
     <message>
+        <source>The setting “{title}” had a value that cannot be used; it has its default.</source>
+        <translation>设置“{title}”的值无法使用；已使用默认值。</translation>
+    </message>
+    <message>
+        <source>The settings are damaged, and the file cannot be set aside. All of them have their defaults.</source>
+        <translation>设置已损坏，且无法将该文件另行保存。全部使用默认值。</translation>
+    </message>
+    <message>
         <source>The settings of the server “{server}” were changed meanwhile.</source>
         <translation>服务器“{server}”的设置在此期间已更改。</translation>
+    </message>
+    <message>
+        <source>The settings were damaged. The file was kept as “{name}”, and all settings have their defaults.</source>
+        <translation>设置曾损坏。该文件已保留为“{name}”，所有设置均使用默认值。</translation>
     </message>
     <message>
         <source>The sign-in page has an address that is not allowed.</source>
@@ -8056,8 +8072,12 @@ This replaces what is there ({size} bytes).</source>
         <translation>需要修复的是工具本身。</translation>
     </message>
     <message>
-        <source>The tool ran, but answered with something that JSON cannot say ({kind}).</source>
-        <translation>工具已运行，但其应答无法用 JSON 表示（{kind}）。</translation>
+        <source>The tool ran, but answered with something that cannot be written as JSON ({kind}).</source>
+        <translation>工具已运行，但其应答无法写成 JSON（{kind}）。</translation>
+    </message>
+    <message>
+        <source>The tool “{name}” may not be used here.</source>
+        <translation>此处不能使用工具“{name}”。</translation>
     </message>
     <message>
         <source>The tool “{tool}” of the server “{server}” cannot be used: {why}</source>
@@ -8084,11 +8104,11 @@ This replaces what is there ({size} bytes).</source>
         <translation>无法读取工具“{tool}”的类型注解：{why}。</translation>
     </message>
     <message>
-        <source>The type of the argument “{name}” cannot be said as JSON.</source>
-        <translation>参数“{name}”的类型无法用 JSON 表示。</translation>
+        <source>The type of the argument “{name}” cannot be written as JSON.</source>
+        <translation>参数“{name}”的类型无法写成 JSON。</translation>
     </message>
     <message>
-        <source>The type of the argument “{name}” is “{word}”, which is no type.</source>
+        <source>The type of the argument “{name}” is “{word}”, which is not a type.</source>
         <translation>参数“{name}”的类型是“{word}”，这不是类型。</translation>
     </message>
     <message>
@@ -8265,14 +8285,14 @@ This replaces what is there ({size} bytes).</source>
     </message>
     <message>
         <source>These files were not put back, and are as they were left or changed since:</source>
-        <translation>以下文件未恢复，仍是留下时或此后更改过的样子：</translation>
+        <translation>以下文件未还原，仍是留下时或此后更改过的样子：</translation>
     </message>
     <message>
         <source>These files were put back:</source>
-        <translation>以下文件已恢复：</translation>
+        <translation>以下文件已还原：</translation>
     </message>
     <message>
-        <source>They are no JSON object.</source>
+        <source>They are not a JSON object.</source>
         <translation>它们不是 JSON 对象。</translation>
     </message>
     <message>
@@ -8281,11 +8301,11 @@ This replaces what is there ({size} bytes).</source>
     </message>
     <message>
         <source>This API has no stop sequences, so they were left out.</source>
-        <translation>此接口没有停止序列，因此已省略。</translation>
+        <translation>此协议没有停止序列，因此已省略。</translation>
     </message>
     <message>
         <source>This API has no top_k, so it was left out.</source>
-        <translation>此接口没有 top_k，因此已省略。</translation>
+        <translation>此协议没有 top_k，因此已省略。</translation>
     </message>
     <message>
         <source>This answer was interrupted.</source>
@@ -8297,7 +8317,7 @@ This replaces what is there ({size} bytes).</source>
     </message>
     <message>
         <source>This archive claims to contain more than any export does.</source>
-        <translation>此归档声称包含的内容超过任何导出。</translation>
+        <translation>此压缩包声称包含的内容超过任何导出。</translation>
     </message>
     <message>
         <source>This belongs to another event loop.</source>
@@ -8372,16 +8392,16 @@ This replaces what is there ({size} bytes).</source>
         <translation>这绝不会运行：{reason}请另找办法。</translation>
     </message>
     <message>
-        <source>This is no answer.</source>
-        <translation>这不是回答。</translation>
-    </message>
-    <message>
-        <source>This is no decision.</source>
+        <source>This is not a decision.</source>
         <translation>这不是决定。</translation>
     </message>
     <message>
-        <source>This is no message.</source>
+        <source>This is not a message.</source>
         <translation>这不是消息。</translation>
+    </message>
+    <message>
+        <source>This is not an answer.</source>
+        <translation>这不是回答。</translation>
     </message>
     <message>
         <source>This is not valid JSON: line {line} cannot be read.</source>
@@ -8432,7 +8452,7 @@ This replaces what is there ({size} bytes).</source>
         <translation>此模型使用推理预算，而不是级别。</translation>
     </message>
     <message>
-        <source>This model&apos;s reasoning cannot be switched off altogether; it may comment between calls of tools.</source>
+        <source>This model&apos;s reasoning cannot be switched off altogether; it may comment between tool calls.</source>
         <translation>此模型的推理无法完全关闭；它可能在工具调用之间加以说明。</translation>
     </message>
     <message>
@@ -8488,8 +8508,8 @@ This replaces what is there ({size} bytes).</source>
         <translation>此系统没有可隔离命令的沙盒。</translation>
     </message>
     <message>
-        <source>This version understands an entry of the preference “{title}” only in part. That part applies.</source>
-        <translation>此版本只能理解首选项“{title}”的一个条目的一部分。该部分有效。</translation>
+        <source>This version understands an entry of the setting “{title}” only in part. That part applies.</source>
+        <translation>此版本只能理解设置“{title}”的一个条目的一部分。该部分有效。</translation>
     </message>
     <message>
         <source>This was closed before the server answered.</source>
@@ -8692,12 +8712,12 @@ This replaces what is there ({size} bytes).</source>
         <translation>发送到 {host} 的内容既不是 TLS，也不是格式正确的 HTTP 请求，因此没有转发。其他协议（包括 ssh）不能通过此命令的代理服务器。</translation>
     </message>
     <message>
-        <source>What “{host}” has there is no text: its type is {what}, its size {size} bytes.</source>
+        <source>What “{host}” has there is not text: its type is {what}, its size {size} bytes.</source>
         <translation>“{host}”那里的内容不是文本：类型为 {what}，大小为 {size} 字节。</translation>
     </message>
     <message>
         <source>What “{tool}” undid is not redone; only files are restored.</source>
-        <translation>“{tool}”撤销的操作不会重做；只恢复文件。</translation>
+        <translation>“{tool}”撤销的操作不会恢复；只还原文件。</translation>
     </message>
     <message>
         <source>Workspace folders: the conversations start without one here. Choose it again.</source>
@@ -8792,6 +8812,14 @@ This replaces what is there ({size} bytes).</source>
         <translation>某个模式</translation>
     </message>
     <message>
+        <source>a name in its header is too long</source>
+        <translation>其文件头中的某个名称过长</translation>
+    </message>
+    <message>
+        <source>a number is too long, or it is nested too deeply</source>
+        <translation>某个数字过长，或嵌套过深</translation>
+    </message>
+    <message>
         <source>another format</source>
         <translation>其他格式</translation>
     </message>
@@ -8840,6 +8868,10 @@ This replaces what is there ({size} bytes).</source>
         <translation>它请求服务器工具的方式无法读取。</translation>
     </message>
     <message>
+        <source>it cannot be opened</source>
+        <translation>无法打开</translation>
+    </message>
+    <message>
         <source>it did not answer in HTTP</source>
         <translation>它没有以 HTTP 回答</translation>
     </message>
@@ -8850,6 +8882,14 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>it did not answer within {n} seconds, and wrote “{words}” where only messages of the protocol belong</source>
         <translation>它在 {n} 秒内没有应答，并在只应出现协议消息的地方输出了“{words}”</translation>
+    </message>
+    <message>
+        <source>it does not answer</source>
+        <translation>它没有应答</translation>
+    </message>
+    <message>
+        <source>it does not begin like one</source>
+        <translation>其开头不符合该格式</translation>
     </message>
     <message>
         <source>it ended again</source>
@@ -8864,6 +8904,10 @@ This replaces what is there ({size} bytes).</source>
         <translation>它以退出代码 {code} 结束：{words}</translation>
     </message>
     <message>
+        <source>it ends in its header</source>
+        <translation>文件在文件头中就已结束</translation>
+    </message>
+    <message>
         <source>it has both a command and an address</source>
         <translation>它既有命令又有地址</translation>
     </message>
@@ -8872,8 +8916,48 @@ This replaces what is there ({size} bytes).</source>
         <translation>它既没有命令也没有地址</translation>
     </message>
     <message>
+        <source>it has no name.</source>
+        <translation>它没有名称。</translation>
+    </message>
+    <message>
+        <source>it holds no JSON, or is nested too deep</source>
+        <translation>其内容不是 JSON，或嵌套过深</translation>
+    </message>
+    <message>
+        <source>it is a link</source>
+        <translation>它是链接</translation>
+    </message>
+    <message>
+        <source>it is not a SQLite database</source>
+        <translation>它不是 SQLite 数据库</translation>
+    </message>
+    <message>
+        <source>it is not a description of a tool.</source>
+        <translation>这不是工具的描述。</translation>
+    </message>
+    <message>
         <source>it is not an object with “command” or “url”</source>
         <translation>它不是含“command”或“url”的对象</translation>
+    </message>
+    <message>
+        <source>it is not an ordinary file</source>
+        <translation>它不是普通文件</translation>
+    </message>
+    <message>
+        <source>it is not in the newest backup</source>
+        <translation>它不在最新的备份中</translation>
+    </message>
+    <message>
+        <source>it is not there any more</source>
+        <translation>它已不存在</translation>
+    </message>
+    <message>
+        <source>it is said to be split into too many files</source>
+        <translation>其标明的分割文件过多</translation>
+    </message>
+    <message>
+        <source>it is too large</source>
+        <translation>它过大</translation>
     </message>
     <message>
         <source>it points to another address</source>
@@ -8908,6 +8992,10 @@ This replaces what is there ({size} bytes).</source>
         <translation>其参数“{argument}”包含机密</translation>
     </message>
     <message>
+        <source>its arguments cannot be passed on</source>
+        <translation>无法传递其参数</translation>
+    </message>
+    <message>
         <source>its body is compressed in a way that was not asked for ({encoding})</source>
         <translation>其内容的压缩方式未经请求（{encoding}）</translation>
     </message>
@@ -8916,8 +9004,28 @@ This replaces what is there ({size} bytes).</source>
         <translation>其压缩内容已损坏</translation>
     </message>
     <message>
+        <source>its database is damaged ({words})</source>
+        <translation>数据库已损坏（{words}）</translation>
+    </message>
+    <message>
+        <source>its header has a value of an unknown type</source>
+        <translation>其文件头中有未知类型的值</translation>
+    </message>
+    <message>
+        <source>its header has too many entries</source>
+        <translation>其文件头中的条目过多</translation>
+    </message>
+    <message>
+        <source>its header is too large</source>
+        <translation>其文件头过大</translation>
+    </message>
+    <message>
         <source>its headers are too long</source>
         <translation>其标头过长</translation>
+    </message>
+    <message>
+        <source>its id is not the name of a file</source>
+        <translation>其 ID 不是文件名</translation>
     </message>
     <message>
         <source>its name cannot be used</source>
@@ -8928,12 +9036,28 @@ This replaces what is there ({size} bytes).</source>
         <translation>其名称包含提供给服务器的机密信息。</translation>
     </message>
     <message>
+        <source>its name is too long.</source>
+        <translation>其名称过长。</translation>
+    </message>
+    <message>
+        <source>its program is running, and its database is too large to be copied</source>
+        <translation>所属程序正在运行，且其数据库过大，无法复制</translation>
+    </message>
+    <message>
+        <source>its program is writing to it</source>
+        <translation>所属程序正在写入</translation>
+    </message>
+    <message>
         <source>its schema is nested too deep.</source>
         <translation>其架构嵌套过深。</translation>
     </message>
     <message>
         <source>its type “sse” is an old way of connecting</source>
         <translation>其类型“sse”是旧的连接方式</translation>
+    </message>
+    <message>
+        <source>its version of the format is not known</source>
+        <translation>其格式版本未知</translation>
     </message>
     <message>
         <source>its “args” are not a list of texts</source>
@@ -8950,6 +9074,10 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>its “{part}” is not an object of names and texts</source>
         <translation>其“{part}”不是由名称和文本组成的对象</translation>
+    </message>
+    <message>
+        <source>line {line} is not text in UTF-8</source>
+        <translation>第 {line} 行不是 UTF-8 文本</translation>
     </message>
     <message>
         <source>llama.cpp caches the last prompt by itself.</source>
@@ -9000,10 +9128,6 @@ This replaces what is there ({size} bytes).</source>
         <translation>ruff，检查和格式化</translation>
     </message>
     <message>
-        <source>stream ended without {mark}</source>
-        <translation>流结束时缺少 {mark}</translation>
-    </message>
-    <message>
         <source>the answer is larger than {size} MB</source>
         <translation>回答大于 {size} MB</translation>
     </message>
@@ -9012,8 +9136,16 @@ This replaces what is there ({size} bytes).</source>
         <translation>{where} 的回答未在 {seconds} 秒内完成</translation>
     </message>
     <message>
-        <source>the answer to keeping a prompt is not JSON</source>
-        <translation>保留提示词的回应不是 JSON</translation>
+        <source>the answer to caching a prompt is not JSON</source>
+        <translation>缓存提示词的应答不是 JSON</translation>
+    </message>
+    <message>
+        <source>the backup is damaged or of another kind</source>
+        <translation>备份已损坏或是其他类型</translation>
+    </message>
+    <message>
+        <source>the backup is too large</source>
+        <translation>备份过大</translation>
     </message>
     <message>
         <source>the certificate of {host} is not trusted ({why})</source>
@@ -9076,6 +9208,14 @@ This replaces what is there ({size} bytes).</source>
         <translation>无法写入发往 {where} 的请求</translation>
     </message>
     <message>
+        <source>the schema of its arguments cannot be read.</source>
+        <translation>无法读取其参数的架构。</translation>
+    </message>
+    <message>
+        <source>the schema of its arguments does not say “type”: “object”.</source>
+        <translation>其参数的架构中没有“type”: “object”。</translation>
+    </message>
+    <message>
         <source>the server broke the answer off</source>
         <translation>服务器中断了回答</translation>
     </message>
@@ -9104,8 +9244,16 @@ This replaces what is there ({size} bytes).</source>
         <translation>流中包含没有说明的错误</translation>
     </message>
     <message>
+        <source>the stream ended without {mark}</source>
+        <translation>流结束时缺少 {mark}</translation>
+    </message>
+    <message>
         <source>the window (process {pid})</source>
         <translation>窗口（进程 {pid}）</translation>
+    </message>
+    <message>
+        <source>there is no backup</source>
+        <translation>没有备份</translation>
     </message>
     <message>
         <source>there is no route to {where}</source>
@@ -9180,8 +9328,16 @@ This replaces what is there ({size} bytes).</source>
         <translation>{megapixels} 百万像素</translation>
     </message>
     <message>
-        <source>{model} calls tools by OpenAI&apos;s Responses interface only.</source>
-        <translation>{model} 只能通过 OpenAI Responses 协议调用工具。</translation>
+        <source>{model} caches no prompts of fewer than {count} tokens.</source>
+        <translation>{model} 不缓存少于 {count} 个 token 的提示词。</translation>
+    </message>
+    <message>
+        <source>{model} caches prompts by itself; it cannot be asked to.</source>
+        <translation>{model} 会自行缓存提示词；无法要求它这样做。</translation>
+    </message>
+    <message>
+        <source>{model} calls tools by the API “OpenAI Responses” only.</source>
+        <translation>{model} 只能通过协议“OpenAI Responses”调用工具。</translation>
     </message>
     <message>
         <source>{model} cannot be bound to JSON.</source>
@@ -9192,16 +9348,16 @@ This replaces what is there ({size} bytes).</source>
         <translation>无法强制 {model} 调用工具；由它自行决定。</translation>
     </message>
     <message>
-        <source>{model} cannot stop thinking; it was asked for its lowest level, {level}.</source>
+        <source>{model} cannot reason between tools only; it decides by itself.</source>
+        <translation>{model} 无法只在工具之间推理；由它自行决定。</translation>
+    </message>
+    <message>
+        <source>{model} cannot stop reasoning; it was asked for its lowest level, {level}.</source>
         <translation>{model} 无法停止推理；已请求其最低级别 {level}。</translation>
     </message>
     <message>
-        <source>{model} cannot stop thinking; it was given its smallest limit, {tokens} tokens.</source>
+        <source>{model} cannot stop reasoning; it was given its smallest limit, {tokens} tokens.</source>
         <translation>{model} 无法停止推理；已使用其最小限制，{tokens} 个 token。</translation>
-    </message>
-    <message>
-        <source>{model} cannot think between tools only; it decides by itself.</source>
-        <translation>{model} 无法只在工具之间推理；由它自行决定。</translation>
     </message>
     <message>
         <source>{model} chooses its own temperature, so none was sent.</source>
@@ -9220,36 +9376,28 @@ This replaces what is there ({size} bytes).</source>
         <translation>{model} 不读取图片。</translation>
     </message>
     <message>
-        <source>{model} does not think, so it was not asked to.</source>
+        <source>{model} does not reason, so it was not asked to.</source>
         <translation>{model} 不推理，因此没有请求。</translation>
     </message>
     <message>
-        <source>{model} has no thinking level {asked}; it was asked for {level}.</source>
+        <source>{model} has no reasoning level {asked}; it was asked for {level}.</source>
         <translation>{model} 没有推理级别 {asked}；已请求 {level}。</translation>
     </message>
     <message>
-        <source>{model} has no thinking levels; for {asked} it was given {tokens} tokens.</source>
+        <source>{model} has no reasoning levels; for {asked} it was given {tokens} tokens.</source>
         <translation>{model} 没有推理级别；对于 {asked}，已给予 {tokens} 个 token。</translation>
     </message>
     <message>
-        <source>{model} is served by OpenAI&apos;s Responses interface only.</source>
-        <translation>{model} 只能通过 OpenAI Responses 协议使用。</translation>
+        <source>{model} is served by the API “OpenAI Responses” only.</source>
+        <translation>{model} 只能通过协议“OpenAI Responses”使用。</translation>
     </message>
     <message>
-        <source>{model} keeps no prompts of fewer than {count} tokens.</source>
-        <translation>{model} 不保留少于 {count} 个 token 的提示词。</translation>
-    </message>
-    <message>
-        <source>{model} keeps prompts by itself; it cannot be asked to.</source>
-        <translation>{model} 会自行保留提示词；无法要求它这样做。</translation>
-    </message>
-    <message>
-        <source>{model} takes no number of tokens to think with; it was asked for the level {level}.</source>
-        <translation>{model} 不接受推理的 token 数；已请求级别 {level}。</translation>
-    </message>
-    <message>
-        <source>{model} thinks with {least} to {most} tokens; it was given {tokens}.</source>
+        <source>{model} reasons with {least} to {most} tokens; it was given {tokens}.</source>
         <translation>{model} 用 {least} 到 {most} 个 token 推理；已给予 {tokens} 个。</translation>
+    </message>
+    <message>
+        <source>{model} takes no number of tokens to reason with; it was asked for the level {level}.</source>
+        <translation>{model} 不接受推理的 token 数；已请求级别 {level}。</translation>
     </message>
     <message>
         <source>{path}: {state}</source>
@@ -9490,8 +9638,8 @@ This replaces what is there ({size} bytes).</source>
         <translation>“{host}”不是公共服务器：其地址是 {address}。</translation>
     </message>
     <message>
-        <source>“{host}” leads to the private address {address}. Only the person can allow that host, in Preferences under Network.</source>
-        <translation>“{host}”转到专用地址 {address}。只有用户可以允许该主机，在“设置”的“网络”中进行。</translation>
+        <source>“{host}” leads to the private address {address}. Only the person can allow that host, in Settings → Network.</source>
+        <translation>“{host}”通向专用地址 {address}。只有用户可以在“设置 → 网络”中允许该主机。</translation>
     </message>
     <message>
         <source>“{host}” names no version (status {status}).</source>
@@ -9538,7 +9686,7 @@ This replaces what is there ({size} bytes).</source>
         <translation>“{model}”不读取图片。</translation>
     </message>
     <message>
-        <source>“{model}” does not reason here while it has tools; by the Responses dialect it can.</source>
+        <source>“{model}” does not reason here while it has tools; by the API “OpenAI Responses” it can.</source>
         <translation>“{model}”在有工具时在这里不推理；使用协议“OpenAI Responses”时可以。</translation>
     </message>
     <message>
@@ -9586,6 +9734,10 @@ This replaces what is there ({size} bytes).</source>
         <translation>“{name}”不能作为工具名称。</translation>
     </message>
     <message>
+        <source>“{name}” cannot be the name of an argument.</source>
+        <translation>“{name}”不能作为参数名称。</translation>
+    </message>
+    <message>
         <source>“{name}” could not be started: {why}.</source>
         <translation>“{name}”无法启动：{why}。</translation>
     </message>
@@ -9598,7 +9750,7 @@ This replaces what is there ({size} bytes).</source>
         <translation>“{name}”是无法读取的 PDF。</translation>
     </message>
     <message>
-        <source>“{name}” is a folder, and no program.</source>
+        <source>“{name}” is a folder, not a program.</source>
         <translation>“{name}”是文件夹，不是程序。</translation>
     </message>
     <message>
@@ -9608,10 +9760,6 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>“{name}” is larger than {limit}.</source>
         <translation>“{name}”大于 {limit}。</translation>
-    </message>
-    <message>
-        <source>“{name}” is no name for one argument.</source>
-        <translation>“{name}”不是单个参数的名称。</translation>
     </message>
     <message>
         <source>“{name}” is not a model in the GGUF format: {why}.</source>
@@ -9631,7 +9779,7 @@ This replaces what is there ({size} bytes).</source>
     </message>
     <message>
         <source>“{name}” was not called: agents may call each other {depth} deep at most.</source>
-        <translation>未调用“{name}”：代理之间最多可相互调用 {depth} 层。</translation>
+        <translation>未调用“{name}”：智能体之间最多可相互调用 {depth} 层。</translation>
     </message>
     <message>
         <source>“{name}” was not called: its mode “{mode}” does not exist.</source>
@@ -9647,7 +9795,7 @@ This replaces what is there ({size} bytes).</source>
     </message>
     <message>
         <source>“{path}” begins with ~, which stands for a home folder; write the path inside the workspace.</source>
-        <translation>“{path}”以表示主目录的 ~ 开头；请写工作文件夹内的路径。</translation>
+        <translation>“{path}”以表示主文件夹的 ~ 开头；请写工作文件夹内的路径。</translation>
     </message>
     <message>
         <source>“{path}” cannot be read: {why}.</source>
@@ -9766,20 +9914,20 @@ This replaces what is there ({size} bytes).</source>
         <translation>“{path}”既不是文件也不是文件夹。</translation>
     </message>
     <message>
-        <source>“{path}” is no folder of the workspace.</source>
-        <translation>“{path}”不是工作文件夹中的文件夹。</translation>
-    </message>
-    <message>
         <source>“{path}” is no longer an ordinary file, so it could not be saved first; it was left as it is.</source>
         <translation>“{path}”现在不是普通文件，因此无法先保存；它保持原样。</translation>
     </message>
     <message>
-        <source>“{path}” is no plain file, so that no export can take its place.</source>
-        <translation>“{path}”不是普通文件，因此导出无法取代它。</translation>
+        <source>“{path}” is not a folder of the workspace.</source>
+        <translation>“{path}”不是工作文件夹中的文件夹。</translation>
     </message>
     <message>
         <source>“{path}” is not a picture that can be shown.</source>
         <translation>“{path}”不是可以显示的图片。</translation>
+    </message>
+    <message>
+        <source>“{path}” is not an ordinary file, so no export can replace it.</source>
+        <translation>“{path}”不是普通文件，因此导出无法替换它。</translation>
     </message>
     <message>
         <source>“{path}” is not an ordinary file.</source>
@@ -9870,7 +10018,7 @@ This replaces what is there ({size} bytes).</source>
         <translation>“{path}”大于 256 MB，未保存。</translation>
     </message>
     <message>
-        <source>“{path}” was no ordinary file, so it was not saved.</source>
+        <source>“{path}” was not an ordinary file, so it was not saved.</source>
         <translation>“{path}”不是普通文件，因此未保存。</translation>
     </message>
     <message>
@@ -9886,7 +10034,7 @@ This replaces what is there ({size} bytes).</source>
         <translation>“{path}”在打开期间被另一个文件替换。原来的内容已保留为“{copy}”。</translation>
     </message>
     <message>
-        <source>“{seq}” is no place in a run.</source>
+        <source>“{seq}” is not a place in a run.</source>
         <translation>“{seq}”不是运行中的位置。</translation>
     </message>
     <message>
@@ -9943,11 +10091,11 @@ This replaces what is there ({size} bytes).</source>
     </message>
     <message>
         <source>Ask the agent to read it in parts by a tool of the server.</source>
-        <translation>请让代理使用服务器的工具分段读取。</translation>
+        <translation>请让智能体使用服务器的工具分段读取。</translation>
     </message>
     <message>
         <source>Ask the agent to work with it by a tool of the server.</source>
-        <translation>请让代理使用服务器的工具处理它。</translation>
+        <translation>请让智能体使用服务器的工具处理它。</translation>
     </message>
     <message>
         <source>Asking the server for its models…</source>
@@ -9956,6 +10104,10 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>Asking {title} for its models…</source>
         <translation>正在向 {title} 询问其模型…</translation>
+    </message>
+    <message>
+        <source>Asking “{host}”…</source>
+        <translation>正在询问“{host}”…</translation>
     </message>
     <message>
         <source>At 100 % no model is asked any more.</source>
@@ -10107,7 +10259,7 @@ This replaces what is there ({size} bytes).</source>
     </message>
     <message>
         <source>Desktop Agent does not know this link, and nothing was opened.</source>
-        <translation>Desktop Agent 不认识此链接，没有打开任何内容。</translation>
+        <translation>Desktop Agent 无法识别此链接，没有打开任何内容。</translation>
     </message>
     <message>
         <source>Desktop Agent does not open “{address}”.</source>
@@ -10170,7 +10322,7 @@ This replaces what is there ({size} bytes).</source>
         <translation>它在 {address} 应答。从现在起这就是它的地址。</translation>
     </message>
     <message>
-        <source>It may say something else than it seems to.</source>
+        <source>It may say something other than it seems to.</source>
         <translation>它的实际内容可能与看上去的不同。</translation>
     </message>
     <message>
@@ -10190,7 +10342,7 @@ This replaces what is there ({size} bytes).</source>
         <translation>会不询问就运行：模式允许。</translation>
     </message>
     <message>
-        <source>Its name may hold bytes that are no text. Rename it, or choose another folder.</source>
+        <source>Its name may hold bytes that are not text. Rename it, or choose another folder.</source>
         <translation>其名称可能包含不是文本的字节。请将其重命名，或选择其他文件夹。</translation>
     </message>
     <message>
@@ -10243,7 +10395,7 @@ This replaces what is there ({size} bytes).</source>
     </message>
     <message>
         <source>Not available on this system yet. Use the tray&apos;s menu or the command palette to open the window.</source>
-        <translation>此系统尚不支持。可从托盘菜单和命令面板打开该窗口。</translation>
+        <translation>此系统尚不支持。可从托盘菜单或命令面板打开该窗口。</translation>
     </message>
     <message>
         <source>Not possible in this package: it may not change how your desktop starts. Your desktop can.</source>
@@ -10320,6 +10472,10 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>Tagged conversations: {count}.</source>
         <translation>已加标签的对话：{count}。</translation>
+    </message>
+    <message>
+        <source>Take one with the keys of your desktop, and attach the clipboard.</source>
+        <translation>请用桌面的快捷键截取，然后附加剪贴板内容。</translation>
     </message>
     <message>
         <source>The X server does not offer keys for the whole desktop.</source>
@@ -10616,10 +10772,6 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>“{folder}” is not the full path of a folder for backups.</source>
         <translation>“{folder}”不是备份文件夹的完整路径。</translation>
-    </message>
-    <message>
-        <source>“{host}” is being asked …</source>
-        <translation>正在询问“{host}”…</translation>
     </message>
     <message>
         <source>“{keys}” is not a keyboard shortcut.</source>
@@ -11132,12 +11284,12 @@ This replaces what is there ({size} bytes).</source>
         <translation>地址</translation>
     </message>
     <message>
-        <source>Title</source>
-        <translation>标题</translation>
-    </message>
-    <message>
         <source>Give the server a title.</source>
         <translation>请为服务器取一个标题。</translation>
+    </message>
+    <message>
+        <source>Title</source>
+        <translation>标题</translation>
     </message>
     <message>
         <source>You see this title when you are asked about a tool of the server. Rules use it too.</source>
@@ -11176,7 +11328,7 @@ This replaces what is there ({size} bytes).</source>
     </message>
     <message>
         <source>Stop the agent</source>
-        <translation>停止代理</translation>
+        <translation>停止智能体</translation>
     </message>
     <message>
         <source>An MCP server asks</source>
@@ -11402,12 +11554,12 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>budgets, cost, price, limit, chart</source>
         <comment>words that find this page</comment>
-        <translation>预算, 费用, 价格, 上限, 图表</translation>
+        <translation>预算、费用、价格、上限、图表</translation>
     </message>
     <message>
         <source>English, German, Chinese</source>
         <comment>words that find this setting</comment>
-        <translation>英语, 德语, 中文</translation>
+        <translation>英语、德语、中文</translation>
     </message>
 </context>
 <context>
@@ -11492,11 +11644,11 @@ This replaces what is there ({size} bytes).</source>
     </message>
     <message>
         <source>{0} is used in the message editor.</source>
-        <translation>{0} 用于消息编辑框。</translation>
+        <translation>{0} 用于消息框。</translation>
     </message>
     <message>
         <source>{0} alone is needed for typing. Combine it with Ctrl or Alt.</source>
-        <translation>{0} 单独用于输入。请与 Ctrl 或 Alt 一起使用。</translation>
+        <translation>单独的 {0} 用于输入文字。请与 Ctrl 或 Alt 组合使用。</translation>
     </message>
     <message>
         <source>{0} (changed)</source>
@@ -11649,12 +11801,12 @@ This replaces what is there ({size} bytes).</source>
         <translation>编辑 {0}</translation>
     </message>
     <message>
-        <source>Remove</source>
-        <translation>移除</translation>
-    </message>
-    <message>
         <source>Remove {0}</source>
         <translation>移除 {0}</translation>
+    </message>
+    <message>
+        <source>Remove</source>
+        <translation>移除</translation>
     </message>
     <message>
         <source>none</source>
@@ -11700,14 +11852,6 @@ This replaces what is there ({size} bytes).</source>
         <translation>另一个专家或工具已使用此名称。请另选一个。</translation>
     </message>
     <message>
-        <source>The agent reads the description to know whom to call. Write one.</source>
-        <translation>代理通过阅读描述来了解该调用谁。请写一个描述。</translation>
-    </message>
-    <message>
-        <source>A specialist needs instructions. Write what it is and how it works.</source>
-        <translation>专家需要指令。请写明它是什么以及如何工作。</translation>
-    </message>
-    <message>
         <source>Write the name of the model, or choose one from the list.</source>
         <translation>请写模型名称，或从列表中选择。</translation>
     </message>
@@ -11716,8 +11860,16 @@ This replaces what is there ({size} bytes).</source>
         <translation>名称</translation>
     </message>
     <message>
+        <source>The agent reads the description to know whom to call. Write one.</source>
+        <translation>智能体通过阅读描述来了解该调用谁。请写一个描述。</translation>
+    </message>
+    <message>
         <source>Description</source>
         <translation>描述</translation>
+    </message>
+    <message>
+        <source>A specialist needs instructions. Write what it is and how it works.</source>
+        <translation>专家需要指令。请写明它是什么以及如何工作。</translation>
     </message>
     <message>
         <source>Instructions</source>
@@ -11796,7 +11948,7 @@ This replaces what is there ({size} bytes).</source>
     </message>
     <message>
         <source>A specialist is an agent with its own instructions, which the agent can call like a tool. It may never do more than the agent that calls it. Changes apply from the next message on.</source>
-        <translation>专家是拥有自己指令的代理，代理可以像工具一样调用它。它的权限绝不会超过调用它的代理。更改从下一条消息起生效。</translation>
+        <translation>专家是拥有自己指令的智能体，智能体可以像工具一样调用它。它的权限绝不会超过调用它的智能体。更改从下一条消息起生效。</translation>
     </message>
     <message>
         <source>The specialist “{0}” is removed. No conversation uses it from its next prompt on.</source>
@@ -12014,12 +12166,12 @@ This replaces what is there ({size} bytes).</source>
         <translation>备份</translation>
     </message>
     <message>
-        <source>Conversations, pictures and preferences are in one folder on this computer. The program checks the conversations now and then, when it is idle.</source>
-        <translation>对话、图片和首选项位于此计算机的一个文件夹中。程序会不时在空闲时检查对话。</translation>
+        <source>Conversations, pictures and settings are in one folder on this computer. The program checks the conversations now and then, when it is idle.</source>
+        <translation>对话、图片和设置位于此计算机的一个文件夹中。程序会不时在空闲时检查对话。</translation>
     </message>
     <message>
-        <source>A backup holds conversations, pictures, saved files and preferences; keys stay in the keyring. It is restored into a new folder, so nothing that is here is overwritten.</source>
-        <translation>备份包含对话、图片、已保存的文件和首选项；密钥保留在密钥环中。备份会还原到新文件夹，因此不会覆盖这里的任何内容。</translation>
+        <source>A backup holds conversations, pictures, saved files and settings; keys stay in the keyring. It is restored into a new folder, so nothing that is here is overwritten.</source>
+        <translation>备份包含对话、图片、已保存的文件和设置；密钥保留在密钥环中。备份会还原到新文件夹，因此不会覆盖这里的任何内容。</translation>
     </message>
     <message>
         <source>Conversations: {0}, messages: {1}</source>
@@ -12033,20 +12185,20 @@ This replaces what is there ({size} bytes).</source>
 <context>
     <name>TagDialog</name>
     <message>
-        <source>Tags</source>
-        <translation>标签</translation>
-    </message>
-    <message>
-        <source>Find a tag, or name a new one</source>
-        <translation>查找标签，或输入新名称</translation>
+        <source>Cancel</source>
+        <translation>取消</translation>
     </message>
     <message>
         <source>Done</source>
         <translation>完成</translation>
     </message>
     <message>
-        <source>Cancel</source>
-        <translation>取消</translation>
+        <source>Tags</source>
+        <translation>标签</translation>
+    </message>
+    <message>
+        <source>Find a tag, or name a new one</source>
+        <translation>查找标签，或输入新名称</translation>
     </message>
     <message>
         <source>New tag “{0}”</source>
@@ -12159,22 +12311,6 @@ This replaces what is there ({size} bytes).</source>
 <context>
     <name>TimingEditor</name>
     <message>
-        <source>Last day</source>
-        <translation>最后一天</translation>
-    </message>
-    <message>
-        <source> minutes</source>
-        <translation> 分钟</translation>
-    </message>
-    <message>
-        <source>Choose at least one day.</source>
-        <translation>请至少选择一天。</translation>
-    </message>
-    <message>
-        <source>Write a cron line of five fields.</source>
-        <translation>请输入有五个字段的 cron 表达式。</translation>
-    </message>
-    <message>
         <source>Once</source>
         <translation>一次</translation>
     </message>
@@ -12197,6 +12333,22 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>By a cron line</source>
         <translation>按 cron 表达式</translation>
+    </message>
+    <message>
+        <source>Last day</source>
+        <translation>最后一天</translation>
+    </message>
+    <message>
+        <source> minutes</source>
+        <translation> 分钟</translation>
+    </message>
+    <message>
+        <source>Choose at least one day.</source>
+        <translation>请至少选择一天。</translation>
+    </message>
+    <message>
+        <source>Write a cron line of five fields.</source>
+        <translation>请输入有五个字段的 cron 表达式。</translation>
     </message>
     <message>
         <source>The next runs:</source>
@@ -12293,7 +12445,7 @@ This replaces what is there ({size} bytes).</source>
     </message>
     <message>
         <source>Starts another agent</source>
-        <translation>启动另一个代理</translation>
+        <translation>启动另一个智能体</translation>
     </message>
     <message>
         <source>Only reads</source>
@@ -12461,7 +12613,7 @@ This replaces what is there ({size} bytes).</source>
     </message>
     <message>
         <source>The agent may call it</source>
-        <translation>代理可以调用它</translation>
+        <translation>智能体可以调用它</translation>
     </message>
     <message>
         <source>This server offers no tools.</source>
@@ -12481,7 +12633,7 @@ This replaces what is there ({size} bytes).</source>
     </message>
     <message>
         <source>The agent may call {0}</source>
-        <translation>代理可以调用 {0}</translation>
+        <translation>智能体可以调用 {0}</translation>
     </message>
     <message>
         <source>As the server says ({0})</source>
@@ -12803,7 +12955,7 @@ This replaces what is there ({size} bytes).</source>
         <translation>将公式复制为 LaTeX(&amp;F)</translation>
     </message>
     <message>
-        <source>Copy &amp;image</source>
+        <source>Copy p&amp;icture</source>
         <translation>复制图片(&amp;I)</translation>
     </message>
     <message>
@@ -13366,7 +13518,7 @@ This replaces what is there ({size} bytes).</source>
     </message>
     <message>
         <source>The file was changed after the undo. Tick it to redo the change anyway.</source>
-        <translation>撤销后该文件又被更改过。勾选即可仍重做该更改。</translation>
+        <translation>撤销后该文件又被更改过。勾选即可仍恢复该更改。</translation>
     </message>
     <message>
         <source>The file was changed after the call. Tick it to put it back anyway; Redo then restores the later change.</source>
@@ -13430,7 +13582,7 @@ This replaces what is there ({size} bytes).</source>
     </message>
     <message>
         <source>The agent is still working. Stop it first; then this list is updated.</source>
-        <translation>代理仍在工作。请先停止它；之后会更新此列表。</translation>
+        <translation>智能体仍在工作。请先停止它；之后会更新此列表。</translation>
     </message>
     <message>
         <source>Stop</source>
@@ -14187,6 +14339,14 @@ This replaces what is there ({size} bytes).</source>
         <translation>收件箱 待处理 权限 允许 拒绝 决定 调用</translation>
     </message>
     <message>
+        <source>Scheduled prompts</source>
+        <translation>定时提示词</translation>
+    </message>
+    <message>
+        <source>cron automatic recurring repeat daily weekly timer run by itself</source>
+        <translation>cron 自动 重复 每天 每周 定时 计划任务</translation>
+    </message>
+    <message>
         <source>chat start create</source>
         <translation>聊天 开始 新建 创建</translation>
     </message>
@@ -14734,14 +14894,6 @@ This replaces what is there ({size} bytes).</source>
         <source>Licences</source>
         <translation>许可证</translation>
     </message>
-    <message>
-        <source>Scheduled prompts</source>
-        <translation>定时提示词</translation>
-    </message>
-    <message>
-        <source>cron automatic recurring repeat daily weekly timer run by itself</source>
-        <translation>cron 自动 重复 每天 每周 定时 计划任务</translation>
-    </message>
 </context>
 <context>
     <name>WindowLayout</name>
@@ -14770,7 +14922,7 @@ This replaces what is there ({size} bytes).</source>
     </message>
     <message>
         <source>The agent works without files.</source>
-        <translation>代理不使用文件工作。</translation>
+        <translation>智能体工作时不使用文件。</translation>
     </message>
     <message>
         <source>Choose the workspace folder</source>
@@ -14821,8 +14973,8 @@ This replaces what is there ({size} bytes).</source>
 <context>
     <name>_MigrationCopies</name>
     <message>
-        <source>Before a new version changes how conversations are saved, it makes a copy. You can open the copy in a new folder, with your current pictures and preferences.</source>
-        <translation>新版本在更改对话的保存方式之前会创建副本。您可以在新文件夹中打开该副本，并使用您当前的图片和首选项。</translation>
+        <source>Before a new version changes how conversations are saved, it makes a copy. You can open the copy in a new folder, with your current pictures and settings.</source>
+        <translation>新版本在更改对话的保存方式之前会创建副本。您可以在新文件夹中打开该副本，并使用您当前的图片和设置。</translation>
     </message>
     <message>
         <source>Copies made before an upgrade</source>

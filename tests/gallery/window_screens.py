@@ -253,7 +253,7 @@ async def banners(desk: Desk) -> None:
     repaired = (
         "The saved conversations were damaged. The damaged file was kept as “{name}”; {conversations} conversations "
         "with {messages} messages could be read and were carried over. If something is missing, a backup may "
-        "have it: Settings, Storage."
+        "have it: Settings → Storage."
     )
     counts = {"name": "conversations.sqlite3.damaged-20261104-101530", "conversations": "211", "messages": "4,096"}
     area.show_notice(Sentence(repaired, counts))

@@ -164,7 +164,7 @@ def picture_notices(
         return [
             translate(
                 "Pictures",
-                "This model cannot see images. Choose another model or remove the pictures before you send.",
+                "This model cannot see pictures. Choose another model, or remove them before you send.",
             )
         ]
     # Late: nothing is attached when the window is drawn first.

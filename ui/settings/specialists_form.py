@@ -68,7 +68,7 @@ class ModelChoice(QWidget):
         """Select a model; one that no server lists is added with a note."""
         with QSignalBlocker(self.menu):
             self.menu.clear_choices()
-            self.menu.add_choice(self.tr("Same as whoever calls it"), _CALLER_MODEL)
+            self.menu.add_choice(self.tr("Same as its caller"), _CALLER_MODEL)
             for group in self._groups:
                 if group.models:
                     self.menu.add_heading(group.endpoint.title)

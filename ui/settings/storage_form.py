@@ -237,11 +237,11 @@ class StorageSettings(QWidget):
         self._backups.setItemDelegate(RowDelegate(themes, self._backups))
         self._backups.itemSelectionChanged.connect(self._refresh)
         about = self.tr(
-            "Conversations, pictures and preferences are in one folder on this computer. The program checks the "
+            "Conversations, pictures and settings are in one folder on this computer. The program checks the "
             "conversations now and then, when it is idle."
         )
         about_backups = self.tr(
-            "A backup holds conversations, pictures, saved files and preferences; keys stay in the keyring. It is "
+            "A backup holds conversations, pictures, saved files and settings; keys stay in the keyring. It is "
             "restored into a new folder, so nothing that is here is overwritten."
         )
         vbox(
@@ -277,7 +277,7 @@ class _MigrationCopies(QWidget):
         super().__init__()
         about = self.tr(
             "Before a new version changes how conversations are saved, it makes a copy. You can open the copy in a "
-            "new folder, with your current pictures and preferences."
+            "new folder, with your current pictures and settings."
         )
         heading = label(self.tr("Copies made before an upgrade"), "heading", wrap=True)
         self._rows = vbox(spacing=SPACE_M, margins=0)

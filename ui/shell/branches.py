@@ -194,7 +194,7 @@ class BranchesPresenter(QObject):
             sentence = Sentence("What these tools did for the other version is not undone: {tools}.", {"tools": names})
         heading = self.tr("Undo what the other version changed")
         run = partial(self._undo.undo_checkpoints, checkpoint_ids, heading)
-        buttons = (BannerButton(self.tr("Undo the files too…"), run),) if checkpoint_ids else ()
+        buttons = (BannerButton(self.tr("Undo file changes too…"), run),) if checkpoint_ids else ()
         id_ = "" if self._conversation is None else self._conversation.id
         banner = Banner(_EFFECTS_KEY, sentence, level="remark", buttons=buttons, conversation_id=id_)
         self._banners.show_banner(banner)

@@ -380,7 +380,7 @@ class ConversationPage(QObject):
 def _no_folder_error(folder: Path) -> WrongUse:
     # Qt replaces bytes of a name that are not UTF-8.
     sentence = Sentence("There is no folder “{path}” to work in.", {"path": str(folder)})
-    return WrongUse(sentence, "Its name may hold bytes that are no text. Rename it, or choose another folder.")
+    return WrongUse(sentence, "Its name may hold bytes that are not text. Rename it, or choose another folder.")
 
 
 def _add_remedy_buttons(page: ConversationPage) -> None:

@@ -343,7 +343,7 @@ def _truncated_stream_error(reader: BaseFrameReader, decoder: SseDecoder, answer
         return not_a_model_server_error(answer.headers, answer.redact_key(decoder.unexpected_line))
     if not (decoder.frames or decoder.bad_events):
         return Truncated(Sentence("it was empty"), request_id=request_id(answer.headers))
-    message = Sentence("stream ended without {mark}", {"mark": reader.end_mark})
+    message = Sentence("the stream ended without {mark}", {"mark": reader.end_mark})
     if decoder.bad_events:
         values = {"what": message, "count": str(decoder.bad_events)}
         message = Sentence("{what} ({count} unreadable events)", values)

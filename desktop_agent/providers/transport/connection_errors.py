@@ -98,7 +98,9 @@ def error_from_read(error: Exception, where: str, limits: "ReadLimits") -> Provi
     name = type(error).__name__
     if name == "ReadTimeout" and limits.is_over:
         message = Sentence("{where} kept the connection open, but sent nothing more of the answer", {"where": where})
-        remedy = "It may be billed already, so it was not sent again by itself. Try again, or ask another server."
+        remedy = (
+            "The request may be billed already, so it was not sent again by itself. Try again, or ask another server."
+        )
         return TimedOut(message, retryable=False, remedy=remedy)
     if name == "ReadTimeout":
         return TimedOut.after_sending(_silence(where, limits.silence))

@@ -421,7 +421,7 @@ def _open_read_only(backup: Path) -> Generator[sqlite3.Connection]:
     path = backup / DATABASE_NAME if backup.is_dir() else backup
     if path.exists() and not path.is_file():
         # Opening a pipe would wait for its writer.
-        message = f"{path} is no plain file"
+        message = f"{path} is not an ordinary file"
         raise sqlite3.OperationalError(message)
     uri = path.absolute().as_uri() + "?mode=ro"
     with closing(sqlite3.connect(uri, uri=True, factory=DatabaseConnection)) as connection:

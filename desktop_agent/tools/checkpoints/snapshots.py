@@ -151,7 +151,7 @@ _NOT_SAVED: dict[UnreadReason, str] = {
     "folder": "“{path}” was a folder.",
     "too_large": "“{path}” was larger than 256 MB and not saved.",
     "not_permitted": "“{path}” could not be read before the call, so it was not saved.",
-    "not_a_file": "“{path}” was no ordinary file, so it was not saved.",
+    "not_a_file": "“{path}” was not an ordinary file, so it was not saved.",
 }
 _CHANGED = "“{path}” was changed since; it was left as it is."
 _NOT_SAVABLE: dict[UnreadReason, str] = {

@@ -269,7 +269,7 @@ def command_folder(workspace: Workspace, path: str) -> Path:
     place = workspace.locate(path)
     folder = workspace.folder.joinpath(*place.parts)
     if not folder.is_dir():
-        raise ToolFailed(Sentence("“{path}” is no folder of the workspace.", {"path": str(place)}))
+        raise ToolFailed(Sentence("“{path}” is not a folder of the workspace.", {"path": str(place)}))
     return folder
 
 

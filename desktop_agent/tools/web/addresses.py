@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 MAX_ADDRESS_LENGTH = 4_000
 _REMEDY = "Use an http or https address of a public server, such as https://example.org/page."
-_PRIVATE = "Only the person can allow this host, in Preferences under Network. Ask them, or use a public server."
+_PRIVATE = "Only the person can allow this host, in Settings → Network. Ask them, or use a public server."
 
 
 class HostRefused(ToolFailed):

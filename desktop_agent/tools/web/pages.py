@@ -245,7 +245,7 @@ def _known_encoding(label: str) -> str | None:
 
 def _not_text(page: Page, media_type: str) -> ToolFailed:
     values = {"host": page.address.host, "what": media_type or "not named", "size": f"{len(page.data):,}"}
-    what = "What “{host}” has there is no text: its type is {what}, its size {size} bytes."
+    what = "What “{host}” has there is not text: its type is {what}, its size {size} bytes."
     return ToolFailed(Sentence(what, values), "Look for a page with text.")
 
 

@@ -543,7 +543,7 @@ async def test_the_result_of_what_is_no_id_is_refused() -> None:
     async with Client(options) as client:
         await client.complete("add")
         use: Any = call("c1")
-        with pytest.raises(WrongUse, match="no id of a call"):
+        with pytest.raises(WrongUse, match="not the id of a call"):
             client.add_tool_result(use, "3")
         client.add_tool_result(use.id, "3")
         assert (await client.complete()).text == "3"

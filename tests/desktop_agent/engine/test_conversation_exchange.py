@@ -181,7 +181,7 @@ async def test_no_picture_is_left_of_an_export_that_is_refused(store: Store, tmp
     folder = tmp_path / "folder"
     folder.mkdir()
     os.mkfifo(folder / "pipe.md")
-    with pytest.raises(StorageFailed, match="no plain file"):
+    with pytest.raises(StorageFailed, match="not an ordinary file"):
         await exchange.export([tree], folder / "pipe.md", ExportFormat.MARKDOWN)
     assert {path.name for path in folder.iterdir()} == {"pipe.md"}
 
@@ -226,7 +226,7 @@ async def test_no_export_takes_the_place_of_what_is_no_file(
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "link").symlink_to(tmp_path / "pipe")
     for name in ("pipe", "link"):
-        with pytest.raises(StorageFailed, match="no plain file"):
+        with pytest.raises(StorageFailed, match="not an ordinary file"):
             await ConversationExchange(store).export(["1"], tmp_path / name, export_format)
         assert (tmp_path / name).is_fifo()
 

@@ -64,5 +64,5 @@ def test_what_an_answer_becomes(value: object, parts: tuple[object, ...]) -> Non
 
 @pytest.mark.parametrize("value", [object(), {"a": object()}, CIRCLE, b"\xff", lambda: 1])
 def test_what_json_cannot_say_is_a_failure_in_words(value: object) -> None:
-    with pytest.raises(ToolFailed, match="JSON cannot say"):
+    with pytest.raises(ToolFailed, match="cannot be written as JSON"):
         result_parts(value)

@@ -121,7 +121,7 @@ async def test_every_kind_of_answer_is_converted() -> None:
 
     assert await run_tool(look) == (Text(text="see"), picture)
     assert await run_tool(place) == (Json(value={"city": "Bern", "country": "CH"}),)
-    with pytest.raises(ToolFailed, match="JSON cannot say"):
+    with pytest.raises(ToolFailed, match="cannot be written as JSON"):
         await run_tool(nothing)
 
 
@@ -342,7 +342,7 @@ OPTIONAL = {"a": "integer?", "b": "integer"}
         (lambda: tool(effects="network,read")(answers), "cannot be or do “network,read”"),
         (lambda: tool(lambda: 1), "“<lambda>” cannot be the name"),
         (lambda: tool(functools.partial(answers)), "“” cannot be the name"),
-        (lambda: tool(schema={"a": "integer", "b": "text"})(answers), "“text”, which is no type"),
+        (lambda: tool(schema={"a": "integer", "b": "text"})(answers), "“text”, which is not a type"),
         (lambda: tool(schema={"a": "integer"})(answers), "do not fit: b"),
         (lambda: tool(schema=OPTIONAL)(answers), "do not fit: a"),
         (lambda: tool(schema={"a": "integer", "c": "integer"})(no_place), "do not fit: c"),

@@ -199,8 +199,8 @@ def twice(a: RunningCall, b: RunningCall) -> None: ...
         (any_name, "cannot be given by name"),
         (opaque, "type hints of the tool “opaque” cannot be read: name 'Nowhere' is not defined"),
         (Opaque.method, "parameter “self” of the tool “method” has no type"),
-        (of_opaque, "cannot be said as JSON"),
-        (of_function, "cannot be said as JSON"),
+        (of_opaque, "cannot be written as JSON"),
+        (of_function, "cannot be written as JSON"),
         (Opaque(), "cannot be read"),
     ],
 )

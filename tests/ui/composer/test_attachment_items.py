@@ -23,7 +23,7 @@ def test_nothing_is_said_where_all_goes_as_it_is():
 
 def test_a_model_that_cannot_see_is_all_there_is_to_say():
     (words,) = remarks(picture(size=9), can_see=False, max_bytes=1)
-    assert words.startswith("This model cannot see images.")
+    assert words.startswith("This model cannot see pictures.")
     assert remarks(picture(), can_see=None) == []
 
 

@@ -589,7 +589,7 @@ def test_a_blind_model_is_named_before_sending(driver, run):
         driver.composer.set_supports_images(False)
         assert "cannot see" not in driver.words
         driver.editor.picture_inserted.emit(png())
-        assert "This model cannot see images." in driver.words
+        assert "This model cannot see pictures." in driver.words
         await driver.ready()
         driver.composer.set_supports_images(None)
         assert "cannot see" not in driver.words

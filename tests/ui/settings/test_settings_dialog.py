@@ -370,7 +370,7 @@ def test_a_field_for_keys_that_is_left_as_it_was_reports_nothing(driver):
 def test_bounds_hold(driver):
     zoom = driver.part(QSpinBox, "Zoom")
     assert (zoom.minimum(), zoom.maximum()) == (50, 300)
-    wait = driver.part(QDoubleSpinBox, "Connect")
+    wait = driver.part(QDoubleSpinBox, "Connection")
     assert (wait.minimum(), wait.maximum()) == (0.1, 120)
 
 

@@ -160,7 +160,7 @@ def test_a_new_one_is_written(driver):
 
 def test_the_models_that_servers_listed_are_offered_and_another_by_its_name(driver):
     driver.click("Edit reviewer")
-    assert driver.models == ["Same as whoever calls it", "Studio", "large", "small", "Another model…"]
+    assert driver.models == ["Same as its caller", "Studio", "large", "small", "Another model…"]
     driver.choose_model("Another model…")
     driver.click("Save")
     assert "Write the name of the model, or choose one from the list." in driver.words
@@ -170,9 +170,9 @@ def test_the_models_that_servers_listed_are_offered_and_another_by_its_name(driv
     driver.click("Save")
     assert driver.saved[-1][0].model == "tiny"
     driver.click("Edit reviewer")
-    assert driver.models == ["Same as whoever calls it", "tiny (not listed)", "Another model…"]
+    assert driver.models == ["Same as its caller", "tiny (not listed)", "Another model…"]
     assert driver.part(QComboBox, "Model").currentText() == "tiny (not listed)"
-    driver.choose_model("Same as whoever calls it")
+    driver.choose_model("Same as its caller")
     driver.click("Save")
     assert driver.saved[-1][0].model is None
 

@@ -198,7 +198,7 @@ def test_what_another_version_did_to_files_is_said_and_undone_on_wish(on_screen,
         await run(screen, "Regenerate")
         assert banner_texts(screen) == ["Files that the other version changed stay as they are."]
         assert (folder / "a.txt").read_text() == "agent"
-        screen.press("Undo the files too…")
+        screen.press("Undo file changes too…")
         undo_dialog = await until(lambda: dialog(screen))
         assert rows_of(undo_dialog).keys() == {"a.txt"}
         assert any("other version" in words for words in screen.words(undo_dialog))
@@ -219,7 +219,7 @@ def test_what_tools_did_for_another_version_is_said_where_nothing_can_undo_it(on
         await screen.say("a")
         await run(screen, "Regenerate")
         assert banner_texts(screen) == ["What these tools did for the other version is not undone: Run a command."]
-        assert screen.find(QWidget, "Undo the files too…") is None
+        assert screen.find(QWidget, "Undo file changes too…") is None
         await run(screen, "Previous version")
         assert banner_texts(screen) == []
         await run(screen, "Next version")
@@ -230,7 +230,7 @@ def test_what_tools_did_for_another_version_is_said_where_nothing_can_undo_it(on
             "Files that the other version changed stay as they are. What these tools did is not undone "
             "either: Run a command."
         ]
-        assert screen.find(QWidget, "Undo the files too…")
+        assert screen.find(QWidget, "Undo file changes too…")
 
     command = ToolUse(id="c", name="run_command", input={"command": "echo hello"})
     reading = ToolUse(id="r", name="read_file", input={"path": "a.txt"})

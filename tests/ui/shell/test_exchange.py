@@ -139,7 +139,7 @@ def test_an_import_says_what_came_and_what_did_not(on_screen, tmp_path):
         screen.press("Details…")
         box = await until(lambda: next(iter(screen.window.findChildren(QuestionBox)), None))
         box.answer_with("copy")
-        assert "It is no conversation." in QApplication.clipboard().text()
+        assert "It is not a conversation." in QApplication.clipboard().text()
 
     on_screen(work)
 

@@ -148,7 +148,7 @@ def test_files_can_be_undone_first_and_then_it_is_asked_again(on_screen, tmp_pat
     async def work(screen):
         await run_calls(screen, folder)
         assert (folder / "a.txt").read_text() == "one"
-        answer(await ask_to_delete(screen, row=0), "Undo the files first…")
+        answer(await ask_to_delete(screen, row=0), "Undo file changes first…")
         await until(lambda: dialog(screen) is not None)
         press(dialog(screen), "Undo")
         await until(lambda: question(screen) is not None)

@@ -237,7 +237,7 @@ def test_the_menu_of_an_image_copies_it_as_large_as_it_is(qtbot, tmp_path, menus
     corner = row.stack.block_box(0).topLeft() + harness.view.row_viewport.row_box(0).topLeft()
     menu, actions = harness.menu(corner + QPoint(20, 20))
     assert menu.accessibleName() == "Menu: Image"
-    actions["Copy image"].trigger()
+    actions["Copy picture"].trigger()
     qtbot.waitUntil(lambda: not QGuiApplication.clipboard().image().isNull())
     assert QGuiApplication.clipboard().image().size().toTuple() == (900, 700)
     with qtbot.waitSignal(harness.view.image_opened):
@@ -263,7 +263,7 @@ class Picture:
         row = self.harness.rows.row(0)
         corner = row.stack.block_box(0).topLeft() + self.view.row_viewport.row_box(0).topLeft()
         menu, actions = self.harness.menu(corner + QPoint(20, 20))
-        actions["Copy image"].trigger()
+        actions["Copy picture"].trigger()
         menu.close()
 
     def copy_text(self, how):

@@ -87,7 +87,7 @@ def _parse_link(link: str) -> Target:
     values = {name: value.replace("\r\n", "\n") for name, value in fields}
     if any(next(find_deceptive(text), None) is not None for text in (link, *values.values())):
         words = Sentence("The link has characters in it that cannot be seen, and nothing was opened.")
-        raise WrongUse(words, Sentence("It may say something else than it seems to."))
+        raise WrongUse(words, Sentence("It may say something other than it seems to."))
     if parts.fragment or len(values) != len(fields):
         raise _unknown_link()
     kind, path = parts.netloc, parts.path.removesuffix("/").removeprefix("/")

@@ -250,7 +250,7 @@ def _page_words() -> SignInPageTexts:
         done=_translate("You can close this page and go back to Desktop Agent."),
         refused=_translate("The sign-in was refused. You can close this page and go back to Desktop Agent."),
         finished=_translate("This sign-in has ended."),
-        invalid_response=_translate("This is no answer to a sign-in."),
+        invalid_response=_translate("This is not an answer to a sign-in."),
         not_found=_translate("There is nothing here."),
         # The translator puts the tag of the language here (BCP 47).
         language=_translate("en"),

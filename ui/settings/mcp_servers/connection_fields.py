@@ -154,7 +154,7 @@ class HttpFields(QObject):
         self._client.setVisible(sign_in.widget.isChecked())
         sign_in.widget.toggled.connect(self._client.setVisible)
         how = self.tr(
-            "Save, then press “Sign in” on the server's card. Your browser opens a page of the server. "
+            "Save, then press “Sign in…” on the server's card. Your browser opens a page of the server. "
             "The sign-in is kept in the keyring."
         )
         self._url_row = form.add_field("url", self.tr("Address"), url, self._url_error)

@@ -100,7 +100,8 @@ class ImportPanel(EditorFrame):
         self._rejected = label(kind="warning", wrap=True)
         self._warning = label(
             self.tr(
-                "Programs run on your machine, with your rights. Read each command line, and import only what you know."
+                "Programs run on this computer, with your rights. Read each command line, and import only what "
+                "you know."
             ),
             wrap=True,
         )

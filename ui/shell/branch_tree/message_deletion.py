@@ -31,7 +31,7 @@ def deletion_words(deletion: Deletion) -> str:
         sentences.append(
             translate(
                 "MessageDeletion",
-                "Files that tools changed stay as they are, and cannot be undone from here any more.",
+                "Files that tools changed stay as they are; these changes cannot be undone from here any more.",
             )
         )
     elif deletion.tool_calls:
@@ -112,7 +112,7 @@ class DeletionPresenter(QObject):
         box = self._question = QuestionBox(self._themes, self.tr("Delete message"), question, words, over)
         box.add_answer(self.tr("Keep"), "")
         if deletion.checkpoints:
-            box.add_answer(self.tr("Undo the files first…"), "undo")
+            box.add_answer(self.tr("Undo file changes first…"), "undo")
         box.add_answer(self.tr("Delete for good"), "delete", "danger")
 
         def on_answered(answer: str) -> None:
@@ -121,7 +121,7 @@ class DeletionPresenter(QObject):
                 return
             if answer == "undo":
                 self._asked_after_undo = message_id
-                self._undo.undo_checkpoints(deletion.checkpoints, self.tr("Undo what will be deleted"))
+                self._undo.undo_checkpoints(deletion.checkpoints, self.tr("Undo what these messages changed"))
             elif answer:
                 self._tasks.start(self._delete(conversation, message_id, deletion.root))
 

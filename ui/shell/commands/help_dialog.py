@@ -152,7 +152,7 @@ class UpdateSection(QWidget):
     def _words(self) -> str:
         updates = self._updates
         if updates.is_checking:
-            return translate_sentence(Sentence("“{host}” is being asked …", {"host": updates.source.host}))
+            return translate_sentence(Sentence("Asking “{host}”…", {"host": updates.source.host}))
         sentences = [release_sentence(updates.newer)] if updates.newer is not None else []
         if updates.problem is not None:
             sentences.append(updates.problem)

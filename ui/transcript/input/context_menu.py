@@ -348,7 +348,7 @@ class ContextMenu:
         elif isinstance(hit.block, RemoteImageBlock | ThumbnailsBlock):
             picture = hit.block.image_at(hit.point)
             if picture is not None:
-                entries.append(MenuEntry(tr("Copy &image"), partial(self._copy_image, picture)))
+                entries.append(MenuEntry(tr("Copy p&icture"), partial(self._copy_image, picture)))
         if entries:
             yield MenuSection(_block_name(hit.block), entries)
 

@@ -102,7 +102,7 @@ class Anthropic(ServerAdapter):
                 raise
             raise CachingNotSupported("This server does not cache prompts on request.", detail=error.detail) from None
         except ValueError:
-            raise UnreadableAnswer(Sentence("the answer to keeping a prompt is not JSON"), retryable=False) from None
+            raise UnreadableAnswer(Sentence("the answer to caching a prompt is not JSON"), retryable=False) from None
         return self._cached_prompt(data, _LONG_LIFETIME if caching.lifetime == "long" else _SHORT_LIFETIME)
 
     def _cached_prompt(self, data: Any, seconds: int) -> CachedPrompt:

@@ -211,7 +211,7 @@ def resolve_conflicts(
 _LEVEL = "The level of reasoning “{level}” is not taken here; “{sent}” was asked for instead."
 _NO_REASONING = Sentence("This model does not reason, so no reasoning was asked for.")
 _NOT_OFF = Sentence("This model always reasons; it was asked to reason as little as it can.")
-_BETWEEN = Sentence("This model's reasoning cannot be switched off altogether; it may comment between calls of tools.")
+_BETWEEN = Sentence("This model's reasoning cannot be switched off altogether; it may comment between tool calls.")
 _ON_AT_THIS_LEVEL = "Reasoning cannot be switched off at the level “{level}”; the model reasons."
 _AS_IT_LIKES = Sentence("This model decides by itself how much to reason.")
 _AS_A_BUDGET = Sentence("This model takes a budget for reasoning instead of a level.")

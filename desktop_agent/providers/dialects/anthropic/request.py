@@ -59,7 +59,7 @@ _LESS_TOKENS = "The model's longest answer is {tokens} tokens, so no more were a
 _FREE_CHOICE = Sentence("This model cannot be made to call a tool; it was left free to choose.")
 _IN_WORDS = Sentence("This provider takes JSON by a schema only; JSON was asked for in words.")
 _BLANK_STOP = Sentence("A stop sequence of blanks is not taken by this provider, so it was not sent.")
-_BARE_LOOP = Sentence("Reasoning starts with the next question: it cannot be switched on between calls of tools.")
+_BARE_LOOP = Sentence("Reasoning starts with the next question: it cannot be switched on between tool calls.")
 
 
 @dataclass(frozen=True, slots=True)

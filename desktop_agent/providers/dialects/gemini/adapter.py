@@ -160,7 +160,7 @@ class PromptCaches:
         """
         if model.startswith(_IMPLICIT_ONLY):
             raise CachingNotSupported(
-                Sentence("{model} keeps prompts by itself; it cannot be asked to.", {"model": model})
+                Sentence("{model} caches prompts by itself; it cannot be asked to.", {"model": model})
             )
         prefix_fields = {name: fields[name] for name in _PREFIX_FIELDS if name in fields}
         if not size and not prefix_fields:
@@ -293,7 +293,7 @@ class Gemini(ServerAdapter):
         size = estimate_token_count(replace(request, messages=messages_before_question(request.messages)), PROVIDER)
         if minimum is not None and size.tokens * (1 + size.margin) < minimum:
             values = {"model": model, "count": str(minimum)}
-            sentence = Sentence("{model} keeps no prompts of fewer than {count} tokens.", values)
+            sentence = Sentence("{model} caches no prompts of fewer than {count} tokens.", values)
             raise CachingNotSupported(sentence, "Nothing is lost.")
         return await self._caches.create(model, body.fields, body.prefix_size, seconds)
 

@@ -100,10 +100,10 @@ def thinking_options(config: ProviderConfig, model: str, ability: ThinkingAbilit
     reasoning = config.reasoning
     if ability.way == "none":
         is_requested = not (reasoning is None or isinstance(reasoning, ReasoningDisabled))
-        note = Sentence("{model} does not think, so it was not asked to.", {"model": model})
+        note = Sentence("{model} does not reason, so it was not asked to.", {"model": model})
         return ThinkingOptions({}, (note,) if is_requested else ())
     if isinstance(reasoning, ReasoningBetweenTools):
-        note = Sentence("{model} cannot think between tools only; it decides by itself.", {"model": model})
+        note = Sentence("{model} cannot reason between tools only; it decides by itself.", {"model": model})
         setting = ThinkingOptions({}, (note,))
     else:
         choose = _by_level if ability.way == "level" else _by_budget
@@ -124,13 +124,13 @@ def _by_level(reasoning: _Choice, model: str, ability: ThinkingAbility) -> Think
             return ThinkingOptions({})
         case ReasoningDisabled():
             level = min(ability.levels, key=EFFORTS.index)
-            words = "{model} cannot stop thinking; it was asked for its lowest level, {level}."
+            words = "{model} cannot stop reasoning; it was asked for its lowest level, {level}."
         case ReasoningBudget():
             level = nearest_effort(effort_for_tokens(reasoning.tokens, low=1024), ability.levels)
-            words = "{model} takes no number of tokens to think with; it was asked for the level {level}."
+            words = "{model} takes no number of tokens to reason with; it was asked for the level {level}."
         case ReasoningEffort():
             level, requested = nearest_effort(reasoning.level, ability.levels), reasoning.level
-            words = None if level == requested else "{model} has no thinking level {asked}; it was asked for {level}."
+            words = None if level == requested else "{model} has no reasoning level {asked}; it was asked for {level}."
     values = {"model": model, "asked": requested, "level": level}
     return ThinkingOptions({"thinkingLevel": level.upper()}, () if words is None else (Sentence(words, values),))
 
@@ -148,14 +148,14 @@ def _by_budget(reasoning: _Choice, model: str, ability: ThinkingAbility) -> Thin
             tokens = 0
         case ReasoningDisabled():
             tokens = least
-            words = "{model} cannot stop thinking; it was given its smallest limit, {tokens} tokens."
+            words = "{model} cannot stop reasoning; it was given its smallest limit, {tokens} tokens."
         case ReasoningBudget():
             tokens = min(max(reasoning.tokens, least), most)
             if tokens != reasoning.tokens:
-                words = "{model} thinks with {least} to {most} tokens; it was given {tokens}."
+                words = "{model} reasons with {least} to {most} tokens; it was given {tokens}."
         case ReasoningEffort():
             tokens, requested = min(max(_TOKENS.get(reasoning.level, most), least), most), reasoning.level
-            words = "{model} has no thinking levels; for {asked} it was given {tokens} tokens."
+            words = "{model} has no reasoning levels; for {asked} it was given {tokens} tokens."
     values = {"model": model, "asked": requested, "least": str(least), "most": str(most), "tokens": str(tokens)}
     return ThinkingOptions({"thinkingBudget": tokens}, () if words is None else (Sentence(words, values),))
 

@@ -137,8 +137,8 @@ def _openai_options(request: ModelRequest, known: Capabilities) -> ReasoningOpti
     name = request.model.rpartition("/")[2].lower()
     if _RESPONSES_ONLY.match(name):
         raise CapabilityMissing(
-            Sentence("{model} is served by OpenAI's Responses interface only.", {"model": request.model}),
-            "Choose another model, or the Responses dialect for this server.",
+            Sentence("{model} is served by the API “OpenAI Responses” only.", {"model": request.model}),
+            "Choose another model, or the API “OpenAI Responses” for this server.",
         )
     facts = _model_facts(name, known)
     if facts is None:
@@ -173,8 +173,8 @@ def _effort_beside_tools(request: ModelRequest, facts: OpenAIModelFacts) -> Effo
     match facts.chat_tools:
         case "refused":
             raise ToolCallingNotSupported(
-                Sentence("{model} calls tools by OpenAI's Responses interface only.", {"model": request.model}),
-                "Choose another model, the Responses dialect for this server, or turn tools off.",
+                Sentence("{model} calls tools by the API “OpenAI Responses” only.", {"model": request.model}),
+                "Choose another model, the API “OpenAI Responses” for this server, or turn tools off.",
             )
         case "any":
             return choose_openai_effort(request, facts)
@@ -182,7 +182,7 @@ def _effort_beside_tools(request: ModelRequest, facts: OpenAIModelFacts) -> Effo
             values = {"model": request.model}
             is_requested = isinstance(request.config.reasoning, ReasoningEffort | ReasoningBudget | ReasoningAdaptive)
             note = Sentence(
-                "“{model}” does not reason here while it has tools; by the Responses dialect it can.", values
+                "“{model}” does not reason here while it has tools; by the API “OpenAI Responses” it can.", values
             )
             return "none" if facts.chat_tools == "none" else None, (note,) if is_requested else ()
 

@@ -598,7 +598,7 @@ async def test_a_pipe_holds_nothing_up_and_is_left_alone(desk: Desk) -> None:
     os.mkfifo(desk.folder / "pipe")
     checkpoint = await desk.call("pipe", does=(desk.folder / "pipe").unlink)
     restored = await desk.restore(checkpoint)
-    assert sentence_about(restored) == "“pipe” was no ordinary file, so it was not saved."
+    assert sentence_about(restored) == "“pipe” was not an ordinary file, so it was not saved."
 
 
 async def test_a_name_that_is_no_unicode_survives_and_can_be_shown(desk: Desk) -> None:

@@ -57,7 +57,7 @@ async def test_it_is_bash_in_a_folder_of_the_workspace_without_input(workspace: 
     assert await run(workspace, "[[ -n x ]] && pwd; cat", folder="sub") == f"{workspace.folder}/sub\n[exit code 0.]"
     (workspace.folder / "file").touch()
     for folder in ("none", "file"):
-        with pytest.raises(ToolFailed, match="is no folder"):
+        with pytest.raises(ToolFailed, match="is not a folder"):
             await run(workspace, "true", folder=folder)
     with pytest.raises(OutsideWorkspace):
         await run(workspace, "true", folder="..")
