@@ -26,6 +26,8 @@ from desktop_agent.types.providers import (
 )
 from desktop_agent.types.tool_calls import ToolSpec
 
+FROM_ANSWER = "[From your answer above:]"
+"""Comes before pictures of an answer that go with the next prompt; for the model."""
 JSON_ONLY = "Answer with a JSON object and nothing else."
 EFFORTS: tuple[Effort, ...] = ("minimal", "low", "medium", "high", "xhigh", "max")
 

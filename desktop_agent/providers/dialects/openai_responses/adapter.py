@@ -34,7 +34,14 @@ from desktop_agent.providers.transport.json_codec import dumps, loads, object_in
 from desktop_agent.types.blocks import JsonObject
 from desktop_agent.types.errors import InvalidRequest, NotFound, ProviderError, Sentence, UnreadableAnswer
 from desktop_agent.types.messages import Message
-from desktop_agent.types.providers import Capabilities, JsonFormat, ModelRequest, ReasoningBetweenTools, TokenCount
+from desktop_agent.types.providers import (
+    Capabilities,
+    ImageLimits,
+    JsonFormat,
+    ModelRequest,
+    ReasoningBetweenTools,
+    TokenCount,
+)
 from desktop_agent.types.tool_calls import ToolSpec
 
 _log = logging.getLogger(__name__)
@@ -54,6 +61,10 @@ class OpenAIResponses(OpenAIServer):
     dialect = "openai-responses"
     # Keys of earlier reasoning that the server refused.
     _unreadable: frozenset[str] = frozenset()
+
+    def picture_limits(self, model: str) -> ImageLimits:
+        """Return what this family of servers accepts; pictures that it made go back as the items that they were."""
+        return replace(super().picture_limits(model), in_answers_of=PROVIDER)
 
     async def count_tokens(self, request: ModelRequest) -> TokenCount:
         """Let OpenAI's servers count; estimate for others, and if they do not count after all."""

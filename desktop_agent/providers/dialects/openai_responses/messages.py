@@ -14,8 +14,14 @@ from desktop_agent.providers.dialects.openai_chat.messages import (
     part_text,
     result_text,
 )
-from desktop_agent.providers.dialects.openai_responses.output_items import OUTPUT_ORDER, PROVIDER
-from desktop_agent.providers.dialects.request_building import NO_RESULT, PrefixDigest, results_after, wire_name
+from desktop_agent.providers.dialects.openai_responses.output_items import OUTPUT_ORDER, PROVIDER, picture_item
+from desktop_agent.providers.dialects.request_building import (
+    FROM_ANSWER,
+    NO_RESULT,
+    PrefixDigest,
+    results_after,
+    wire_name,
+)
 from desktop_agent.providers.dialects.server_families import ServerQuirks
 from desktop_agent.providers.transport.json_codec import array_in, dumps, is_object, text_in
 from desktop_agent.types.blocks import Block, Image, ServerStep, Text, Thinking, ToolResult, ToolUse, Unknown
@@ -115,6 +121,8 @@ class _HistoryEncoder:
         self._digest.add(header)
         self._digested = 0
         self._reasoning: set[str] = set()
+        # Pictures of answers that cannot go back in their place: they go with the next prompt.
+        self._pictures: list[Image] = []
 
     def encode(self) -> EncodedHistory:
         messages = self._request.messages
@@ -145,7 +153,9 @@ class _HistoryEncoder:
 
     def _user(self, message: Message) -> None:
         content: list[dict[str, Any]] = []
-        for block in message.blocks:
+        moved = [Text(text=FROM_ANSWER), *self._pictures] if self._pictures else []
+        self._pictures = []
+        for block in (*moved, *message.blocks):
             if isinstance(block, Image):
                 content.append(image_part(block, self._recipient.quirks))
             elif isinstance(block, Text) and block.text:
@@ -174,9 +184,10 @@ class _HistoryEncoder:
                     self._text(block, start, is_own=is_own, with_id=is_whole)
                 case ToolUse():
                     self._items.append(self._call(block, is_own=is_own, with_id=is_whole))
-                case ServerStep() | Unknown():
-                    if is_own and block.provider == PROVIDER:
-                        self._step(block.raw, start, is_whole=is_whole)
+                case Image():
+                    self._picture(block, goes_back=is_own and is_whole)
+                case ServerStep() | Unknown() if is_own and block.provider == PROVIDER:
+                    self._step(block.raw, start, is_whole=is_whole)
                 case _:
                     pass
         self._outputs(message.tool_uses, results, is_own=is_own)
@@ -241,6 +252,13 @@ class _HistoryEncoder:
         else:
             self._items.append(item)
 
+    def _picture(self, picture: Image, *, goes_back: bool) -> None:
+        item = picture_item(picture) if goes_back else None
+        if item is None:
+            self._pictures.append(picture)
+        else:
+            self._items.append(item)
+
     def _step(self, raw: Any, start: int, *, is_whole: bool) -> None:
         if not is_object(raw):
             return
@@ -294,7 +312,7 @@ def _item_id(block: Block) -> str:
     match block:
         case Text():
             state: Any = block.metadata
-        case Thinking():
+        case Thinking() | Image():
             state = block.metadata.get("item")
         case ToolUse():
             return block.id
@@ -321,4 +339,6 @@ def _is_finished(block: Block, message: Message) -> bool:
     if isinstance(block, Text):
         is_closed = block.provider == PROVIDER or message.state is MessageState.COMPLETE
         return is_closed and bool(block.text)
+    if isinstance(block, Image):
+        return picture_item(block) is not None
     return isinstance(block, ToolUse) or (isinstance(block, (ServerStep, Unknown)) and block.provider == PROVIDER)

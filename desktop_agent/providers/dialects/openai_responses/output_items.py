@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from desktop_agent.data_files import load_table
+from desktop_agent.providers.dialects.answer_pictures import parse_picture
 from desktop_agent.providers.part_builder import PartBuilder
 from desktop_agent.providers.text_builder import TextBuilder
 from desktop_agent.providers.transport.json_codec import (
@@ -17,7 +18,7 @@ from desktop_agent.providers.transport.json_codec import (
     repair_text,
     text_in,
 )
-from desktop_agent.types.blocks import Citation, ServerStep, Unknown
+from desktop_agent.types.blocks import Base64Source, Citation, Image, ServerStep, Unknown
 
 PROVIDER = "openai-responses"
 """The mark of this dialect's blocks; a message's origin names their server and model."""
@@ -26,13 +27,32 @@ _STEP_TYPES = frozenset(load_table(__name__, "step_types.toml")["types"])
 _MAX_TEXT_LENGTH = 2000
 
 
-def parse_step(item: dict[str, Any]) -> ServerStep | Unknown:
+_PICTURE = "image_generation_call"
+
+
+def parse_step(item: dict[str, Any]) -> ServerStep | Image | Unknown:
     """Return the item as a block."""
     name = item.get("type")
     raw = repair_json(item)
+    if name == _PICTURE and (picture := _parse_picture_item(raw)) is not None:
+        return picture
     if isinstance(name, str) and name in _STEP_TYPES:
         return ServerStep(provider=PROVIDER, name=name, text=_step_text(item)[:_MAX_TEXT_LENGTH], raw=raw)
     return Unknown(raw=raw, provider=PROVIDER)
+
+
+def _parse_picture_item(item: dict[str, Any]) -> Image | None:
+    """Return the picture that the server made; None where it made none. The rest of the item goes back with it."""
+    rest = {name: value for name, value in item.items() if name != "result"}
+    return parse_picture(item.get("result"), PROVIDER, {"item": rest})
+
+
+def picture_item(picture: Image) -> dict[str, Any] | None:
+    """Return the whole item of a picture again; None where its server did not make it, or its bytes are not here."""
+    item, source = picture.metadata.get("item"), picture.source
+    if picture.provider != PROVIDER or not is_object(item) or not isinstance(source, Base64Source):
+        return None
+    return {**item, "result": source.data}
 
 
 def _step_text(item: dict[str, Any]) -> str:

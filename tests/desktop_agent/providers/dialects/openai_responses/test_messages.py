@@ -267,6 +267,25 @@ def test_steps_of_other_servers_never_go_back() -> None:
     ]
 
 
+IG = {"id": "ig_1", "type": "image_generation_call", "status": "completed"}
+PICTURE = Image(source=Base64Source(media_type="image/png", data=PNG), provider=PROVIDER, metadata={"item": IG})
+
+
+def test_a_picture_goes_back_as_its_item_with_the_reasoning_before_it() -> None:
+    encoded = encode(ASKED, answer(thinking(), PICTURE))
+    assert encoded.items[1:] == [RS, {**IG, "result": PNG}]
+
+
+@pytest.mark.parametrize(
+    "given", [answer(PICTURE, account="other"), answer(thinking({**RS, "encrypted_content": ""}), PICTURE)]
+)
+def test_a_picture_that_cannot_go_back_in_its_place_goes_with_the_next_prompt(given: Message) -> None:
+    encoded = encode(ASKED, given, Message.user("Red."), Message.user("Now?"))
+    picture = {"type": "input_image", "image_url": f"data:image/png;base64,{PNG}", "detail": "auto"}
+    note, red, now = ({"type": "input_text", "text": text} for text in ("[From your answer above:]", "Red.", "Now?"))
+    assert [item["content"] for item in encoded.items[1:]] == [[note, picture, red], [now]]
+
+
 def test_arguments_go_back_byte_for_byte() -> None:
     item = encode(ASKED, answer(call(arguments='{ "a" : 1.0e0 }'))).items[1]
     assert item["arguments"] == '{ "a" : 1.0e0 }'

@@ -1,5 +1,6 @@
 """Streams that no recording has, made from the API reference and the known gaps of compatible servers."""
 
+import base64
 import itertools
 import json
 from typing import Any
@@ -9,7 +10,7 @@ import pytest
 from desktop_agent.conversation.answer_builder import AnswerBuilder
 from desktop_agent.providers.dialects.openai_responses.response_stream import ResponsesReader
 from desktop_agent.providers.part_builder import PartBuilder
-from desktop_agent.types.blocks import Citation, ServerStep, Text, ToolUse, Unknown
+from desktop_agent.types.blocks import Base64Source, Citation, Image, ServerStep, Text, ToolUse, Unknown
 from desktop_agent.types.errors import ContextLengthExceeded, InvalidRequest, ProviderError, RateLimited, TimedOut
 from desktop_agent.types.messages import Message, MessageState, now
 from desktop_agent.types.provider_events import (
@@ -328,6 +329,24 @@ def test_known_steps_and_unknown_items_are_kept_whole_where_they_were() -> None:
 def test_steps_are_said_in_words(item: dict[str, Any], expected: str) -> None:
     (step,) = folded(done(0, **item), completed(item)).all(ServerStep)
     assert (step.name, step.text, step.raw) == (item["type"], expected, item)
+
+
+def test_a_picture_that_the_server_made_is_a_picture_and_the_rest_of_its_item_goes_back_with_it() -> None:
+    data = base64.b64encode(b"\x89PNG\r\n\x1a\n" + b"0" * 40).decode()
+    item = {"id": "ig1", "type": "image_generation_call", "status": "completed", "revised_prompt": "a cat"}
+    made = {**item, "result": data}
+    result = folded(
+        added(0, **item | {"status": "in_progress"}),
+        event("image_generation_call.partial_image", output_index=0, item_id="ig1", partial_image_b64=data),
+        done(0, **made),
+        completed(made),
+    )
+    source = Base64Source(media_type="image/png", data=data)
+    assert result.all(Image) == [Image(source=source, provider=PROVIDER, metadata={"item": item})]
+    # One that came to nothing is still said.
+    failed = {**item, "status": "failed", "result": None}
+    (step,) = folded(done(0, **failed), completed(failed)).all(ServerStep)
+    assert (step.text, step.raw) == ("a cat", failed)
 
 
 def test_a_part_of_an_unknown_type_is_kept_under_its_message() -> None:

@@ -1,5 +1,6 @@
 """Answers are sent back unchanged, and no history, however it arose, makes items that the server refuses."""
 
+import base64
 import json
 import random
 from typing import Any
@@ -35,6 +36,7 @@ SEARCH = {
     "status": "completed",
     "action": {"type": "search", "query": "q"},
 }
+PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n" + b"0" * 40).decode()
 Item = dict[str, Any]
 
 words = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12)
@@ -94,12 +96,15 @@ steps_out = st.builds(
     lambda query: {"type": "web_search_call", "status": "completed", "action": {"type": "search", "query": query}},
     words,
 ) | st.builds(lambda value: {"type": "telepathy_call", "value": value}, values)
+pictures_out = st.builds(
+    lambda text: {"type": "image_generation_call", "status": "completed", "revised_prompt": text, "result": PNG}, words
+)
 
 
 @st.composite
 def outputs(draw: st.DrawFn) -> list[Item]:
     """Draw an answer: any items, the last of which is not reasoning."""
-    items = draw(st.lists(messages_out() | calls_out() | reasonings_out | steps_out, max_size=5))
+    items = draw(st.lists(messages_out() | calls_out() | reasonings_out | steps_out | pictures_out, max_size=5))
     items.append(draw(messages_out() | calls_out()))
     numbered = [{"id": f"item_{index}", **item} for index, item in enumerate(items)]
     return [
