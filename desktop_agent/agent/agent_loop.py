@@ -141,7 +141,7 @@ class AgentLoop:
         self._more_instructions: tuple[str, ...] = ()
         self._count = 0
         self.turn_id: str | None = None
-        self.answer_text = ""
+        self.last_answer: Message | None = None
 
     def adopt_recovered_calls(self, recovered: RecoveredCalls) -> None:
         """Take over the open calls of a dead process, so that they end even where the work never begins."""
@@ -279,7 +279,7 @@ class AgentLoop:
         message = answer.message(state, now())
         self._answer = None
         self._batch = self._batch_for(message)
-        self.answer_text = message.text
+        self.last_answer = message
         try:
             await self._recorder.commit(message)
         finally:

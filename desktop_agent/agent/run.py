@@ -61,8 +61,8 @@ class Run:
         return self._loop.turn_id
 
     @property
-    def answer_text(self) -> str:
-        return self._loop.answer_text
+    def last_answer(self) -> Message | None:
+        return self._loop.last_answer
 
     @property
     def only_waits(self) -> bool:

@@ -16,7 +16,7 @@ from desktop_agent.agent.run_context import Budget, Recorder, RunContext, no_ins
 from desktop_agent.agent.steering_queue import SteeringQueue
 from desktop_agent.tools.checkpoints.checkpointer import Checkpointer
 from desktop_agent.tools.tool import AnyTool, ModelSchema, RunningCall, Tool, ToolSubset
-from desktop_agent.types.blocks import JsonObject, Outcome, Text
+from desktop_agent.types.blocks import Image, JsonObject, Outcome, ResultPart, Text
 from desktop_agent.types.engine_events import (
     ErrorOccurred,
     Event,
@@ -211,7 +211,7 @@ class SpecialistRun(Protocol):
     """A run that works on a specialist's task."""
 
     @property
-    def answer_text(self) -> str: ...
+    def last_answer(self) -> Message | None: ...
 
     async def execute(self, prompt: Message | None = None) -> RunEnd:
         """Work until it is done. Raises nothing."""
@@ -250,8 +250,8 @@ class SpecialistDelegation:
     def tool(self, specialist: Specialist) -> AnyTool:
         """Return the specialist as a tool. Its actions are gated call by call, so calling it is harmless by itself."""
 
-        async def run(task: Task, call: RunningCall) -> tuple[Text, ...]:
-            return (Text(text=await self._result(specialist, task, call)),)
+        async def run(task: Task, call: RunningCall) -> tuple[ResultPart, ...]:
+            return await self._result(specialist, task, call)
 
         return Tool(
             name=specialist.name,
@@ -263,8 +263,8 @@ class SpecialistDelegation:
             timeout=MAX_WORK_SECONDS,
         )
 
-    async def _result(self, specialist: Specialist, task: Task, call: RunningCall) -> str:
-        """Return its final text. Raises ToolFailed with its text so far where it did not come to an end."""
+    async def _result(self, specialist: Specialist, task: Task, call: RunningCall) -> tuple[ResultPart, ...]:
+        """Return its final text and pictures. Raises ToolFailed with its text so far where it came to no end."""
         if self.budget.depth >= self.budget.limits.depth:
             sentence = Sentence(
                 "“{name}” was not called: agents may call each other {depth} deep at most.",
@@ -281,17 +281,17 @@ class SpecialistDelegation:
             budget = self.budget.nested(specialist.limits, specialist.share)
             with self.sub_run(context, self._settings_for(specialist, budget), budget) as run:
                 end = await _run_specialist(run, self._prompt(task))
-            return self._text(specialist.name, end, run, recorder, has_tools=bool(tools or context.specialists))
+            return self._parts(specialist.name, end, run, recorder, has_tools=bool(tools or context.specialists))
 
-    def _text(
+    def _parts(
         self, name: str, end: RunEnd, run: SpecialistRun, recorder: SpecialistRecorder, *, has_tools: bool
-    ) -> str:
+    ) -> tuple[ResultPart, ...]:
         if recorder.called_tools and not has_tools:
             what = Sentence("The specialist “{name}” has no tools, but asked for one.", {"name": name})
             raise SpecialistHasNoTools(_with_answers(what, recorder.answers_text))
-        text = run.answer_text.strip() or recorder.answers_text
-        if end is RunEnd.COMPLETED and text:
-            return text
+        parts = _answer_parts(run.last_answer, recorder.answers_text)
+        if end is RunEnd.COMPLETED and parts:
+            return parts
         if end is RunEnd.CANCELLED:
             self.stop()
         raise ToolFailed(_with_answers(_specialist_failure(name, end, recorder), recorder.answers_text), _REMEDY)
@@ -359,6 +359,17 @@ class SpecialistDelegation:
         text = f"{task.task}\n\nContext:\n{task.context}" if task.context.strip() else task.task
         sender = self.context.agent_path[-1] if self.context.agent_path else "agent"
         return Message.user(text).model_copy(update={"injected_by": sender})
+
+
+def _answer_parts(answer: Message | None, earlier_text: str) -> tuple[ResultPart, ...]:
+    """Return the text and the pictures of an answer, without the state that only its own model may get back."""
+    blocks = () if answer is None else answer.blocks
+    pictures = (block for block in blocks if isinstance(block, Image))
+    text = ("" if answer is None else answer.text.strip()) or earlier_text
+    return (
+        *((Text(text=text),) if text else ()),
+        *(picture.model_copy(update={"provider": "", "metadata": {}}) for picture in pictures),
+    )
 
 
 async def _run_specialist(run: SpecialistRun, prompt: Message) -> RunEnd:

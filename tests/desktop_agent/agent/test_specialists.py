@@ -1,12 +1,13 @@
 """Specialists at work: real runs below a real run."""
 
 import asyncio
+import base64
 from dataclasses import replace
 
 import pytest
 
 from desktop_agent.agent.run import Run
-from desktop_agent.types.blocks import Outcome
+from desktop_agent.types.blocks import Base64Source, Image, Outcome, Text
 from desktop_agent.types.engine_events import (
     ApprovalRequested,
     LimitReached,
@@ -29,6 +30,7 @@ from tests.fakes.scripted_provider import Turn, Wait
 from tests.fakes.specialist_run import Team, ask, specialist
 
 DONE = Turn(ContentDelta("Done."))
+PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(40)).decode()
 
 
 async def test_what_the_person_set_for_the_network_holds_for_it_unless_it_has_its_own() -> None:
@@ -77,6 +79,22 @@ async def test_its_final_text_is_the_result_and_its_work_is_its_own() -> None:
     (started,) = team.sub.of(RunStarted)
     assert (started.agent, started.call_id) == ("researcher", "1")
     assert team.memory.of(RunStarted)[0].call_id == ""
+    team.finish()
+
+
+async def test_pictures_of_its_answer_are_in_the_result_without_the_state_of_its_model() -> None:
+    source = Base64Source(media_type="image/png", data=PNG)
+    made = Image(source=source, provider="p", metadata={"s": 1})
+    team = Team(
+        Turn(ask("1"), ask("2", "writer")),
+        DONE,
+        specialists=(specialist(), specialist("writer")),
+        plays={"researcher": (Turn(made),), "writer": (Turn(ContentDelta("Here."), made),)},
+    )
+    assert await team.execute() is RunEnd.COMPLETED
+    picture = Image(source=source)
+    assert [result.content for result in team.memory.results] == [(picture,), (Text(text="Here."), picture)]
+    assert team.memory.outcomes == [Outcome.SUCCEEDED] * 2
     team.finish()
 
 
