@@ -11,7 +11,7 @@ _HYPHENS = str.maketrans({"\x02": "-", "\ufffe": "-", "\0": None})
 
 @dataclass(frozen=True, slots=True)
 class PdfText:
-    """The text of all pages, each under its number; or why there is none."""
+    """The text of all pages, each under its number, also of those without text; or why there is none."""
 
     text: str = ""
     problem: Problem | None = None
@@ -43,13 +43,26 @@ def read_pdf(data: str, max_length: int) -> PdfText:
 def _read_pages(document: Any, max_length: int) -> PdfText:
     pages: list[str] = []
     length = 0
-    for number in range(len(document)):
-        page = document[number]
+    next_number = 1
+    for number in range(1, len(document) + 1):
+        page = document[number - 1]
         text: str = page.get_textpage().get_text_bounded().translate(_HYPHENS).replace("\r\n", "\n").strip()
         page.close()
         if text:
-            pages.append(f"[Page {number + 1}]\n{text}")
+            pages += _note_on_pages(next_number, number - 1)
+            pages.append(f"[Page {number}]\n{text}")
             length += len(pages[-1])
+            next_number = number + 1
         if length > max_length:
             return PdfText(problem="long")
-    return PdfText("\n\n".join(pages)) if pages else PdfText(problem="empty")
+    if not pages:
+        return PdfText(problem="empty")
+    return PdfText("\n\n".join((*pages, *_note_on_pages(next_number, len(document)))))
+
+
+def _note_on_pages(first: int, last: int) -> tuple[str, ...]:
+    """Say of pages without text that they are there: who reads the others would not know that something is missing."""
+    if first > last:
+        return ()
+    numbers = f"Page {first}" if first == last else f"Pages {first} to {last}"
+    return (f"[{numbers}: no text, perhaps a picture]",)

@@ -2,11 +2,12 @@
 
 import base64
 from contextlib import closing
+from importlib.util import find_spec
 
 from desktop_agent.processes.pdf_process import PdfText, Problem
 from desktop_agent.processes.worker import Worker, WorkerFailed
 from desktop_agent.processes.worker_process import WorkerLimits
-from desktop_agent.types.errors import Sentence, WrongUse
+from desktop_agent.types.errors import ExtraMissing, Sentence, WrongUse
 
 MAX_PDF_BYTES = 30_000_000
 PDF_START = b"%PDF-"
@@ -19,7 +20,8 @@ _ATTACH_PICTURES = Sentence("Attach pictures of its pages.")
 def read_pdf_text(data: bytes, name: str, max_length: int) -> str:
     """Return the text of all pages, each under its number; blocks up to a minute.
 
-    `name` is for sentences. Raises WrongUse for a PDF that is damaged, locked, too large or without text.
+    `name` is for sentences. Raises WrongUse for a PDF that is damaged, locked, too large or without text, and
+    ExtraMissing where the library that reads PDFs is not installed.
     """
     with closing(_make_worker()) as worker:
         return _ask(worker, data, name, max_length)
@@ -37,6 +39,8 @@ def _make_worker() -> Worker[PdfText]:
 
 def _ask(worker: Worker[PdfText], data: bytes, name: str, max_length: int) -> str:
     words = {"name": name}
+    if find_spec("pypdfium2") is None:
+        raise ExtraMissing.of("Reading PDFs", "window")
     if len(data) > MAX_PDF_BYTES:
         raise WrongUse(Sentence("“{name}” is larger than {limit}.", {**words, "limit": "30 MB"}), _COPY_TEXT)
     try:

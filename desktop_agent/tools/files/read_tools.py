@@ -2,6 +2,7 @@
 
 import base64
 from collections.abc import Iterator
+from hashlib import sha256
 from itertools import islice
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -65,6 +66,8 @@ class ReadFileInput(BaseModel):
 def read_file(workspace: Workspace) -> Tool[ReadFileInput]:
     """Make the tool for a workspace."""
 
+    pdf_reader = _PdfReader()
+
     def load(path: str, token: CancelToken) -> tuple[str, bytes]:
         token.raise_if_cancelled()
         place = workspace.locate(path)
@@ -72,7 +75,7 @@ def read_file(workspace: Workspace) -> Tool[ReadFileInput]:
 
     async def run(params: ReadFileInput, _call: RunningCall) -> tuple[Text, ...]:
         path, data = await run_in_thread(lambda token: load(params.path, token))
-        pdf = TextFile(await _pdf_text(path, data), TextFormat()) if data.startswith(PDF_START) else None
+        pdf = TextFile(await pdf_reader.text(path, data), TextFormat()) if data.startswith(PDF_START) else None
         return await run_in_thread(lambda _token: _parts(pdf or _decode(path, data), params))
 
     return Tool(
@@ -90,11 +93,23 @@ def read_file(workspace: Workspace) -> Tool[ReadFileInput]:
     )
 
 
-async def _pdf_text(path: str, data: bytes) -> str:
-    try:
-        return await read_pdf_text_async(data, path, _PDF_TEXT_LIMIT)
-    except WrongUse as error:
-        raise ToolFailed(error.sentence, error.remedy) from None
+class _PdfReader:
+    """Reads PDFs, and keeps the text of the last one: a long one is read in parts, and each would take as long."""
+
+    def __init__(self) -> None:
+        self._digest = b""
+        self._text = ""
+
+    async def text(self, path: str, data: bytes) -> str:
+        """Return the text of all pages. Raises ToolFailed."""
+        digest = await run_in_thread(lambda _token: sha256(data).digest())
+        if digest != self._digest:
+            try:
+                text = await read_pdf_text_async(data, path, _PDF_TEXT_LIMIT)
+            except WrongUse as error:
+                raise ToolFailed(error.sentence, error.remedy) from None
+            self._digest, self._text = digest, text
+        return self._text
 
 
 def _decode(path: str, data: bytes) -> TextFile:

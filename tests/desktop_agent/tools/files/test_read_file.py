@@ -1,5 +1,6 @@
 import pytest
 
+from desktop_agent.tools.files import read_tools
 from desktop_agent.tools.files.read_tools import ANSWER_LIMIT, read_file
 from desktop_agent.tools.tool import RunningCall
 from desktop_agent.tools.workspace import Workspace
@@ -68,6 +69,28 @@ async def test_a_pdf_is_read_as_the_text_of_its_pages(workspace: Workspace) -> N
     (workspace.folder / "locked.pdf").write_bytes(LOCKED_PDF)
     with pytest.raises(ToolFailed, match=r"“locked\.pdf” is protected by a password"):
         await read(workspace, path="locked.pdf")
+
+
+async def test_a_pdf_that_is_read_in_parts_is_taken_apart_once(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    async def read_pdf(data: bytes, name: str, _max_length: int) -> str:
+        asked.append(name)
+        return data.decode("ascii")
+
+    monkeypatch.setattr(read_tools, "read_pdf_text_async", read_pdf)
+    tool = read_file(workspace)
+
+    async def line(number: int) -> str:
+        arguments = tool.checked({"path": "plan.pdf", "start_line": number, "max_lines": 1})
+        return (await tool.run(arguments, RunningCall("1", lambda _: None)))[0].text  # type: ignore[union-attr]
+
+    (workspace.folder / "plan.pdf").write_bytes(b"%PDF-\none\ntwo")
+    assert [await line(2), await line(3), asked] == ["one", "two", ["plan.pdf"]]
+    (workspace.folder / "plan.pdf").write_bytes(b"%PDF-\nthree\nfour")
+    assert [await line(3), asked] == ["four", ["plan.pdf"] * 2]
 
 
 async def test_binary_files_and_pictures_are_refused_in_words(workspace: Workspace) -> None:
