@@ -7,6 +7,7 @@ from operator import is_
 
 from desktop_agent.conversation.history import compacted_view, newest_summary, normalised_history, summary_of
 from desktop_agent.conversation.picture_preparation import FitLimits, FittedPicture, PictureFitter
+from desktop_agent.providers.dialects.request_building import FROM_ANSWER
 from desktop_agent.types.blocks import (
     Base64Source,
     Block,
@@ -18,7 +19,7 @@ from desktop_agent.types.blocks import (
     UrlSource,
     decode_base64,
 )
-from desktop_agent.types.errors import ImageRefused, ImagesNotSupported, Sentence, StorageFailed
+from desktop_agent.types.errors import ImageRefused, ImagesNotSupported, Sentence, StorageFailed, WrongUse
 from desktop_agent.types.messages import Message, MessageState, Role
 from desktop_agent.types.policies import Limits
 from desktop_agent.types.providers import ImageLimits, ModelRequest, ProviderConfig
@@ -26,8 +27,7 @@ from desktop_agent.types.tool_calls import ToolSpec
 
 PictureReader = Callable[[StoredSource], Awaitable[bytes]]
 _NOT_READ = Sentence("Pictures from before are not sent: this model does not read them.")
-# For the model.
-_FROM_ANSWER = "[From your answer above:]"
+_NOT_FETCHED = Sentence("Pictures on the web are not sent: this server does not fetch them.")
 _LEFT_OUT = Sentence("Older pictures are not sent: this model takes fewer of them in one conversation.")
 
 
@@ -79,7 +79,7 @@ def _move_into_prompt(messages: list[Message], index: int, in_answers_of: str) -
     messages[index] = answer.model_copy(update={"blocks": kept})
     prompt = next((later for later in range(index, len(messages)) if messages[later].role is Role.USER), None)
     if moved and prompt is not None:
-        blocks = (Text(text=_FROM_ANSWER), *moved, *messages[prompt].blocks)
+        blocks = (Text(text=FROM_ANSWER), *moved, *messages[prompt].blocks)
         messages[prompt] = messages[prompt].model_copy(update={"blocks": blocks})
 
 
@@ -136,7 +136,7 @@ class _PictureWork:
             self._add_reason(_LEFT_OUT)
             return _placeholder(image)
         if not self._pictures.model_reads_pictures:
-            return self._unreadable(image, ImagesNotSupported("This model does not read pictures."))
+            return self._unreadable(image, ImagesNotSupported("This model does not read pictures."), _NOT_READ)
         if isinstance(image.source, UrlSource):
             return self._web_picture(image)
         try:
@@ -175,12 +175,14 @@ class _PictureWork:
             ImagesNotSupported(
                 "This server does not fetch pictures from the web.", "Attach the picture itself instead."
             ),
+            _NOT_FETCHED,
         )
 
-    def _unreadable(self, image: Image, refusal: ImagesNotSupported) -> Text:
+    def _unreadable(self, image: Image, refusal: ImagesNotSupported, reason: Sentence) -> Text:
+        """Return a text in its place, and say why; in the newest prompt it is refused."""
         if self._may_refuse:
             raise refusal
-        self._add_reason(_NOT_READ)
+        self._add_reason(reason)
         return _placeholder(image)
 
     def _add_reason(self, reason: Sentence) -> None:
@@ -295,9 +297,11 @@ async def build_request(
     """Return the request: the repaired history, stored pictures as fitting bytes, missing pictures as text.
 
     `addenda` are added to the instructions. `prepared` caches from one request to the next. Raises
-    ImagesNotSupported.
+    ImagesNotSupported, and WrongUse where there is nothing to answer.
     """
     read, counts = (prepared or PreparedHistory()).read(history)
+    if all(message.role is Role.SYSTEM for message in read):
+        raise WrongUse("There is nothing to answer: the conversation has no words yet.", "Write a message first.")
     messages, adjustments = await prepare_pictures(read, pictures, counts)
     request = ModelRequest(
         model=settings.model,

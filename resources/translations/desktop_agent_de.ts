@@ -6731,6 +6731,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Es ist kein Modell gewählt.</translation>
     </message>
     <message>
+        <source>No model is named.</source>
+        <translation>Es ist kein Modell genannt.</translation>
+    </message>
+    <message>
         <source>No model server is set up yet.</source>
         <translation>Es ist noch kein Modellserver eingerichtet.</translation>
     </message>
@@ -6901,6 +6905,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>Pictures from before are not sent: this model does not read them.</source>
         <translation>Bilder von vorher werden nicht gesendet: Dieses Modell liest sie nicht.</translation>
+    </message>
+    <message>
+        <source>Pictures on the web are not sent: this server does not fetch them.</source>
+        <translation>Bilder aus dem Web werden nicht gesendet: Dieser Server ruft sie nicht ab.</translation>
     </message>
     <message>
         <source>Pictures that are damaged, too large, or only named.</source>

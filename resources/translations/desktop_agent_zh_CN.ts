@@ -6730,6 +6730,10 @@ This replaces what is there ({size} bytes).</source>
         <translation>没有选择模型。</translation>
     </message>
     <message>
+        <source>No model is named.</source>
+        <translation>没有指定模型。</translation>
+    </message>
+    <message>
         <source>No model server is set up yet.</source>
         <translation>尚未设置模型服务器。</translation>
     </message>
@@ -6900,6 +6904,10 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>Pictures from before are not sent: this model does not read them.</source>
         <translation>先前的图片不会发送：此模型不读取图片。</translation>
+    </message>
+    <message>
+        <source>Pictures on the web are not sent: this server does not fetch them.</source>
+        <translation>网络上的图片不会发送：此服务器不获取它们。</translation>
     </message>
     <message>
         <source>Pictures that are damaged, too large, or only named.</source>

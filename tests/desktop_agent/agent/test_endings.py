@@ -140,6 +140,21 @@ async def test_calls_of_such_answers_are_answered_but_not_acted_upon(
     assert not desk.memory.of(ToolStarted)
 
 
+@pytest.mark.parametrize(
+    "message",
+    [
+        Message.system("Be brief."),
+        Message(role=Role.ASSISTANT, blocks=(Text(text="Ha"),), state=MessageState.INTERRUPTED),
+    ],
+)
+async def test_a_conversation_in_which_nothing_was_asked_reaches_no_server(message: Message) -> None:
+    desk = Desk()
+    desk.memory.messages[:] = [message]
+    assert await desk.execute() is RunEnd.FAILED
+    assert "nothing to answer" in str(desk.run.error)
+    assert desk.provider.requests == []
+
+
 async def test_an_answer_without_anything_in_it_is_not_sent() -> None:
     desk = Desk(Turn(ContentDelta("Hi")))
     desk.memory.messages = [Message.user("go"), Message(role=Role.ASSISTANT)]

@@ -196,8 +196,9 @@ async def test_what_an_earlier_model_saw_is_said_in_words_to_one_that_cannot_see
     assert [str(reason) for reason in reasons] == ["Pictures from before are not sent: this model does not read them."]
     with pytest.raises(ImagesNotSupported):
         await prepare_pictures([prompt_with(), prompt_with(STORED), shot], blind)
-    parts, _ = await prepared_parts(prompt_with(remote), prompt_with(), accepts_urls=False)
+    parts, whys = await prepared_parts(prompt_with(remote), prompt_with(), accepts_urls=False)
     assert parts == [Text(text="[The picture that stood here is not sent any more.]")]
+    assert whys == ["Pictures on the web are not sent: this server does not fetch them."]
 
 
 async def test_the_same_history_gives_the_same_bytes_turn_after_turn() -> None:
