@@ -114,7 +114,7 @@ class TurnBoundary:
             return False
         await self._recorder.commit(summary)
         block = next(block for block in summary.blocks if isinstance(block, Summary))
-        self._recorder.emit(ContextCompacted(block.first_kept_id, block.text, before))
+        self._recorder.emit(ContextCompacted(block.first_kept_id, block.text, before, summary.usage))
         return True
 
     async def after_tool_calls(self, answer: Message, turns: int) -> RunEnd | None:

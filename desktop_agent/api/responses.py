@@ -176,8 +176,8 @@ _INCOMPLETE_STOP_REASONS = TRUNCATED_STOP_REASONS | {StopReason.REFUSAL, StopRea
 class Response:
     """The answer to one question. `blocks` are those of all turns in order, results of calls among them.
 
-    `usage` is of all turns together, those of specialists among them; the requests for summaries of older messages are
-    not in it, but in the cost that `CostUpdated` says. `end` is None for what did not come out of a run.
+    `usage` is of all turns together, those of specialists and summaries of older messages among them; a summary that
+    came to nothing is only in the cost that `CostUpdated` says. `end` is None for what did not come out of a run.
     `error` is what broke the answer off, after these blocks.
     """
 

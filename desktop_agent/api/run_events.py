@@ -11,6 +11,7 @@ from typing import Self
 from desktop_agent.conversation.answer_builder import AnswerBuilder, add_usage
 from desktop_agent.types.blocks import Block
 from desktop_agent.types.engine_events import (
+    ContextCompacted,
     EngineEvent,
     Envelope,
     ErrorOccurred,
@@ -58,7 +59,9 @@ class _BlockBuilder(AnswerBuilder):
 
 
 class BlockCollector:
-    """Collects blocks from the events of a run or a provider. `usage` is of all answers, `stop_reason` of the last."""
+    """Collects blocks from the events of a run or a provider. `usage` is of all answers and
+    summaries, `stop_reason` of the last answer.
+    """
 
     def __init__(self) -> None:
         self._answer = _BlockBuilder()
@@ -77,6 +80,8 @@ class BlockCollector:
         """Take one event; return the blocks that it finished, results of calls among them."""
         if isinstance(event, ToolFinished):
             return (*self._answer.finish(), event.result)
+        if isinstance(event, ContextCompacted):
+            self._earlier_usage = add_usage(self._earlier_usage, event.usage)
         if isinstance(event, TurnStarted):
             rest = self._answer.finish()
             self._earlier_usage, self._stop_reason = self.usage, self.stop_reason

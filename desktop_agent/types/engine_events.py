@@ -300,11 +300,12 @@ class RetryScheduled:
 
 @dataclass(frozen=True, slots=True)
 class ContextCompacted:
-    """Older messages are summarised for the model; the store keeps them."""
+    """Older messages are summarised for the model; the store keeps them. `usage` is of the request for the summary."""
 
     first_kept_id: str
     summary: str = ""
     tokens_before: int | None = None
+    usage: Usage | None = None
     type: Literal["context_compacted"] = "context_compacted"
 
 

@@ -25,7 +25,7 @@ from tests.fakes.scripted_provider import ScriptedProvider, Turn
 from tests.fakes.specialist_run import Team, ask, specialist
 
 FULL = UsageUpdate(Usage(input_tokens=9_000, output_tokens=500))
-SUMMARY = Turn(ContentDelta("They greeted each other."))
+SUMMARY = Turn(ContentDelta("They greeted each other."), UsageUpdate(Usage(input_tokens=70, output_tokens=7)))
 DONE = Turn(ContentDelta("Done."))
 WINDOW = 10_000
 
@@ -56,6 +56,7 @@ async def test_older_messages_are_summarised_and_the_work_goes_on(turns: tuple[T
     assert not any(isinstance(block, Summary) for message in messages for block in message.blocks)
     (event,) = desk.memory.of(ContextCompacted)
     assert (event.first_kept_id, event.summary) == (messages[1].id, "They greeted each other.")
+    assert event.usage == Usage(input_tokens=70, output_tokens=7)
     assert [message.text for message in desk.memory.messages[:3]] == ["Hello", "Hello!", "go"]
     assert sum(message.role is Role.SYSTEM for message in desk.memory.messages) == 1
     desk.provider.assert_finished()
