@@ -6,8 +6,10 @@ Some families have another endpoint that tells more about their models. What is 
 import asyncio
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from typing import Any, Literal
+from urllib.parse import quote
 
 from pydantic import SecretStr
 
@@ -24,7 +26,7 @@ from desktop_agent.providers.dialects.server_families import (
     url_outside_v1,
 )
 from desktop_agent.providers.transport.error_responses import error_from_listing, has_error, is_bare_error
-from desktop_agent.providers.transport.http_client import HttpClient
+from desktop_agent.providers.transport.http_client import HttpClient, HttpRequest
 from desktop_agent.providers.transport.json_codec import (
     array_in,
     dumps,
@@ -41,6 +43,8 @@ from desktop_agent.types.providers import Capabilities, ImageLimits, ModelInfo, 
 
 _MAX_PARALLEL_SHOWS = 4
 _MAX_SHOWS = 60
+# The question waits meanwhile, and can be asked without.
+_SHORT_TIMEOUTS = Timeouts(connect=5, headers=5, idle=5, total=10)
 
 
 def droppable_fields(name: str) -> frozenset[str]:
@@ -89,6 +93,25 @@ class OpenAIServer(ServerAdapter):
     def picture_limits(self, model: str) -> ImageLimits:  # noqa: ARG002  the same for all its models
         """Return what this family of servers accepts."""
         return picture_limits(self._quirks)
+
+    async def _ask_what_it_makes(self, model: str) -> None:
+        """Ask OpenRouter what a model answers with, where neither a listing nor a table says it.
+
+        Its models make pictures only where they are asked for some, and whoever asks one question lists no models.
+        """
+        known = self.model_info(model)
+        is_known = model in self._listed or known.capabilities.outputs is not None
+        # Its names begin with the maker's.
+        if self._vendor != "openrouter" or "/" not in model or is_known:
+            return
+        call = HttpRequest(
+            join_url(self._root, f"models/{quote(model, safe='/:')}/endpoints"), _SHORT_TIMEOUTS, None, self._secret
+        )
+        try:
+            entry = object_in(loads(await self._http.exchange(call)), "data")
+        except (ProviderError, ValueError, TypeError):
+            entry = {}
+        self._listed[model] = replace(known, capabilities=_capabilities(entry).over(known.capabilities))
 
     async def _family_capabilities(self, family: str, ids: list[str]) -> Mapping[str, Capabilities]:
         """Return facts by model id from a family's own endpoint; the empty id is for every model."""

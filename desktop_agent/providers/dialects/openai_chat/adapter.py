@@ -47,6 +47,8 @@ class OpenAIChat(OpenAIServer):
 
     async def _open(self, request: ModelRequest) -> OpenedStream:
         quirks = self._quirks
+        if not request.text_only:
+            await self._ask_what_it_makes(request.model)
         answer, body = await self._ask(request, Recipient(quirks, self._account(request.model)))
         provider, has_tags = quirks.thinking_provider, quirks.think_tags
         builder = self._part_builder(request, provider, has_think_tags=has_tags, keeps_arguments=True)

@@ -1,4 +1,5 @@
 import asyncio
+import json
 import logging
 import traceback
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -57,8 +58,6 @@ def provider(server: Loopback, http: HttpClient, **more: Any) -> OpenAIChat:
 
 
 def refused(message: str, status: int = 400, **more: Any) -> Reply:
-    import json
-
     return Reply(
         json.dumps({"error": {"message": message, "type": "invalid_request_error", **more}}).encode(), status, JSON
     )
@@ -237,13 +236,27 @@ async def test_caching_of_claude_is_asked_of_openrouter_and_counted(http: HttpCl
         refused("cache_control: Extra inputs are not permitted"),
         Reply(HELLO),
     )
-    async with Loopback(*replies) as server:
+    async with Loopback(refused("No such model.", 404), *replies) as server:
         adapter = provider(server, http, quirks=FAMILIES["openrouter"])
         events = await ask(adapter, simple_request(model="anthropic/claude-opus-5"))
-        assert server.requests[0].json["cache_control"] == {"type": "ephemeral"}
+        assert server.requests[1].json["cache_control"] == {"type": "ephemeral"}
         assert (events[-2]["cache_read_tokens"], events[-2]["cache_write_tokens"]) == (900, 50)
         assert await ask(adapter, simple_request(model="anthropic/claude-opus-5")) == HELLO_EVENTS
-        assert "cache_control" not in server.requests[2].json
+        assert "cache_control" not in server.requests[3].json
+
+
+async def test_a_model_at_openrouter_is_asked_for_pictures_though_no_models_were_listed(http: HttpClient) -> None:
+    data = {"id": "g/painter:free", "architecture": {"output_modalities": ["image", "text"]}, "endpoints": []}
+    facts = Reply(json.dumps({"data": data}).encode(), headers=JSON, framing="length")
+    # OpenAI's own types know no pictures in answers.
+    async with Loopback(facts, Reply(HELLO), Reply(HELLO), judged=False) as server:
+        adapter = provider(server, http, quirks=FAMILIES["openrouter"])
+        for _ in range(2):
+            await ask(adapter, simple_request(model="g/painter:free"))
+        first, *questions = server.requests
+        assert (first.method, first.path) == ("GET", "/v1/models/g/painter:free/endpoints")
+        assert first.headers["authorization"] == f"Bearer {KEY}"
+        assert [question.json["modalities"] for question in questions] == [["image", "text"]] * 2
 
 
 async def test_the_other_name_of_max_tokens(http: HttpClient) -> None:

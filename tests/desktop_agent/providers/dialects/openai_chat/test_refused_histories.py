@@ -40,7 +40,9 @@ def refusal(message: str, **more: Any) -> Reply:
 
 
 def mistral(request: Request) -> Reply:
-    """Refuse a user message directly after tool results, as Mistral does."""
+    """Refuse a user message directly after tool results, as Mistral does, and say nothing about models."""
+    if request.method == "GET":
+        return refusal("No such page.")
     roles = [message["role"] for message in request.json["messages"]]
     if ("tool", "user") in pairwise(roles):
         body = {"object": "error", "message": "Unexpected role 'user' after role 'tool'", "type": "x", "code": "3230"}
@@ -75,7 +77,7 @@ async def test_a_question_after_results_reaches_mistral(http: HttpClient, family
         adapter = OpenAIChat(base_url=server.url, http=http, quirks=FAMILIES[family])
         events = await ask(adapter, simple_request(model=model, messages=stopped_after_results()))
         assert events[0] == {"type": "content_delta", "text": "hi"}
-        messages = server.requests[0].json["messages"]
+        messages = server.requests[-1].json["messages"]
     assert [message["role"] for message in messages][:5] == ["user", "assistant", "tool", "assistant", "user"]
     assert messages[3] == {"role": "assistant", "content": "OK."}
 
