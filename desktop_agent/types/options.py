@@ -319,6 +319,14 @@ class OptionsBuilder:
 def _to_wrong_use(error: ValidationError) -> WrongUse:
     first = error.errors(include_input=False, include_url=False)[0]
     path = ".".join(map(str, first["loc"]))
+    if path == "model" and first["type"] == "string_too_short":
+        return WrongUse("No model is named.", f"Name one with model=…, or in {MODEL_VARIABLE}.")
+    if first["type"] == "extra_forbidden":
+        # Late: few programs misspell one.
+        from difflib import get_close_matches
+
+        alike = get_close_matches(path, AgentOptions.model_fields, 1)
+        return WrongUse(f"There is no option “{path[:60]}”.", f"Did you mean {alike[0]}?" if alike else None)
     reason = first["msg"].removeprefix("Value error, ")
     return WrongUse(f"{path}: {reason}" if path else reason)
 

@@ -43,8 +43,16 @@ def test_a_misplaced_key_is_not_in_the_error() -> None:
 
 def test_without_a_model_there_are_no_options(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DESKTOP_AGENT_MODEL", raising=False)
-    with pytest.raises(WrongUse, match="model"):
+    with pytest.raises(WrongUse, match="No model is named") as caught:
         AgentOptions()
+    assert "DESKTOP_AGENT_MODEL" in str(caught.value.remedy)
+
+
+def test_a_misspelled_option_is_named_with_the_one_that_was_meant() -> None:
+    for name, remedy in (("sytem_prompt", "Did you mean system_prompt?"), ("colour", WrongUse.default_remedy)):
+        with pytest.raises(WrongUse, match=f"There is no option “{name}”") as caught:
+            AgentOptions(**{"model": "m", name: "x"})
+        assert str(caught.value.remedy) == remedy
 
 
 def test_every_preference_is_declared_for_people() -> None:
