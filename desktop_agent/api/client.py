@@ -15,8 +15,8 @@ from desktop_agent.api.responses import (
     Output,
     Response,
     StructuredResponse,
+    ask,
     close_soon,
-    collect_response,
     complete_structured,
 )
 from desktop_agent.api.run_events import AsyncCloseable
@@ -28,13 +28,12 @@ from desktop_agent.types.engine_events import Envelope, RunEnd
 from desktop_agent.types.errors import WrongUse
 from desktop_agent.types.messages import Message
 from desktop_agent.types.options import AgentOptions, OptionValues
-from desktop_agent.types.permissions import Mode
-from desktop_agent.types.policies import Interrupt, StopTool
+from desktop_agent.types.policies import StopTool
 
 _NOT_CLOSED_WARNING = "A Client was not closed: use `async with`, or await aclose()."
 
 
-class Client(AsyncCloseable):
+class Client(Controls, AsyncCloseable):
     """A conversation: `async with Client(options) as client`, or close it with `aclose`.
 
     An error before the model begins to answer is raised by the call that asked. A later one is an event of `stream`,
@@ -55,12 +54,9 @@ class Client(AsyncCloseable):
         listener: Callable[[Envelope], None] | None = None,
         **values: Unpack[OptionValues],
     ) -> None:
-        self._conversation = ConversationRunner(to_options(options, values), listener=listener)
+        super().__init__(ConversationRunner(to_options(options, values), listener=listener))
         self._reader = BlockReader(self._conversation)
         self.controls = Controls(self._conversation)
-        self.policies, self.guards, self.rules = self.controls.policies, self.controls.guards, self.controls.rules
-        self.queue = self.controls.queue
-        self.approvals, self.questions = self.controls.approvals, self.controls.questions
 
     @property
     def options(self) -> AgentOptions:
@@ -76,33 +72,6 @@ class Client(AsyncCloseable):
     def ended(self) -> RunEnd | None:
         """How the last run ended; None while it goes on, and before the first."""
         return None if self._conversation.run is None else self._conversation.run.end
-
-    @property
-    def turn_id(self) -> str | None:
-        """The running turn, as `queue.add` may expect it; None when none runs."""
-        return self.controls.turn_id
-
-    @property
-    def mode(self) -> Mode:
-        """The current mode."""
-        return self.controls.mode
-
-    @property
-    def modes(self) -> tuple[Mode, ...]:
-        """All modes that can be chosen."""
-        return self.controls.modes
-
-    def set_mode(self, mode: str | Mode) -> None:
-        """Change the mode at once, for every call that has not started; a mode request of the agent is dropped.
-
-        A Mode of the caller's own is added to those that can be chosen, in place of one of the same name. Raises
-        WrongUse for an unknown name.
-        """
-        self.controls.set_mode(mode)
-
-    def cancel_mode_request(self) -> bool:
-        """Drop the mode that the agent asked for. Returns False when it asked for none."""
-        return self.controls.cancel_mode_request()
 
     async def send(self, prompt: str) -> None:
         """Ask, and return when the model begins to answer; `""` goes on (see `continue_`).
@@ -159,11 +128,7 @@ class Client(AsyncCloseable):
         """
         if output_type is not None:
             return await complete_structured(self._conversation, prompt, output_type, output_retries, self)
-        response = await collect_response(self.stream(prompt))
-        run = self._conversation.run
-        if response.error is not None and run is not None and run.error is not None:
-            raise run.error
-        return response
+        return await ask(self._conversation, to_prompt(prompt) if prompt else None, self)
 
     def add_tool_result(
         self,
@@ -180,15 +145,6 @@ class Client(AsyncCloseable):
         if isinstance(tool_use_id, ToolResult):
             tool_use_id, content = tool_use_id.tool_use_id, tool_use_id
         self._conversation.add_results(make_result(tool_use_id, content, is_error=is_error))
-
-    def interrupt(self, target: Interrupt | None = None) -> bool:
-        """Stop at once. Returns False, and does nothing, where there is nothing to stop.
-
-        By default the run stops and queued messages are handed back. While the caller has calls of the answer, the
-        model is not asked again when their results go on. `StopTurn()` leaves queued messages, which are sent next;
-        `StopTool(id)` ends one call as cancelled, and the run goes on.
-        """
-        return self._conversation.interrupt(target)
 
     def stop_tool(self, tool_use_id: str) -> bool:
         """End one call as cancelled; the run goes on. Returns False when no such call is open."""

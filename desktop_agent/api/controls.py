@@ -256,5 +256,10 @@ class Controls(_Control):
         return session is not None and session.modes.cancel_request()
 
     def interrupt(self, target: Interrupt | None = None) -> bool:
-        """Stop at once; see Client.interrupt. Returns False where there is nothing to stop."""
+        """Stop at once. Returns False, and does nothing, where there is nothing to stop.
+
+        By default the run stops and queued messages are handed back. While the caller has calls of the answer, the
+        model is not asked again when their results go on. `StopTurn()` leaves queued messages, which are sent next;
+        `StopTool(id)` ends one call as cancelled, and the run goes on.
+        """
         return self._conversation.interrupt(target)

@@ -335,7 +335,7 @@ async def complete_structured(
             retry = Message.user(_RETRY_PROMPT.format(problems=problems)).model_copy(
                 update={"injected_by": INJECTED_BY}
             )
-            used, response = response.usage, await _ask(conversation, retry, owner)
+            used, response = response.usage, await ask(conversation, retry, owner)
             response = replace(response, usage=add_usage(used, response.usage))
         if response.end is not None and response.end in _UNFINISHED_REASONS:
             sentence, remedy = _UNFINISHED_REASONS[response.end]
@@ -351,17 +351,18 @@ async def _ask_with_fallback(
     conversation: ConversationRunner, prompt: Message | None, output: OutputType, owner: object
 ) -> Response:
     try:
-        return await _ask(conversation, prompt, owner)
+        return await ask(conversation, prompt, owner)
     except (CapabilityMissing, InvalidRequest) as error:
         if isinstance(error, InvalidRequest) and error.status not in _SCHEMA_REFUSED_STATUSES:
             raise
     # The prompt is in the history: only the way of binding the answer changes. Few servers say that the schema is
     # what they refuse.
     conversation.bind_answers = output.describe
-    return await _ask(conversation, None, owner)
+    return await ask(conversation, None, owner)
 
 
-async def _ask(conversation: ConversationRunner, prompt: Message | None, owner: object) -> Response:
+async def ask(conversation: ConversationRunner, prompt: Message | None, owner: object) -> Response:
+    """Ask, and wait for the whole answer. Raises what broke it off. `owner`: `keep` of EventStream."""
     response = await collect_response(EventStream(conversation, prompt, keep=owner))
     if response.error is not None and conversation.run is not None and conversation.run.error is not None:
         raise conversation.run.error
