@@ -10,12 +10,12 @@ import zlib
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 from desktop_agent.processes.worker_threads import WorkerThread
 from desktop_agent.storage.connection import is_damage
 from desktop_agent.storage.file_lock import FileLock, lock_path
-from desktop_agent.storage.search.index_file import IndexUnusable, remove_index
+from desktop_agent.storage.search.index_file import IndexUnusable, IndexWriter, remove_index
 from desktop_agent.types.errors import Sentence, StorageFailed
 
 _log = logging.getLogger(__name__)
@@ -28,22 +28,8 @@ DISK_FULL = Sentence(
 _GATHER_SECONDS = 0.1
 
 
-class _FileWriter(Protocol):
-    """What writes the file; for one thread. Raises sqlite3.Error, OSError and IndexUnusable."""
-
-    def close(self) -> None: ...
-
-    @property
-    def has_its_name(self) -> bool: ...
-
-    @property
-    def is_compact(self) -> bool: ...
-
-    def compact_one(self) -> bool: ...
-
-
 T = TypeVar("T")
-Writer = TypeVar("Writer", bound=_FileWriter)
+Writer = TypeVar("Writer", bound=IndexWriter)
 
 
 class BackgroundWriter(Generic[Writer]):

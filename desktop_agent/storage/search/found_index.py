@@ -59,37 +59,27 @@ class IndexedEntry:
     characters: int
 
 
-class FoundIndexWriter:
+class FoundIndexWriter(IndexWriter):
     """Writes the index; for one thread. All methods raise sqlite3.Error and OSError."""
 
     def __init__(self, path: Path) -> None:
-        self._index = IndexWriter(path)
-        self._connection = self._index.connection
+        super().__init__(path)
         try:
-            self._connection.executescript(f"BEGIN IMMEDIATE;{load_text(__name__, 'found_index.sql')}COMMIT;")
-            if not self._index.is_begun:
-                self._index.begin("", 1, 0)
-            low, high, newest = self._connection.execute(
+            self.connection.executescript(f"BEGIN IMMEDIATE;{load_text(__name__, 'found_index.sql')}COMMIT;")
+            if not self.is_begun:
+                self.begin("", 1, 0)
+            low, high, newest = self.connection.execute(
                 "SELECT min(number), max(number + size), max(updated_at) FROM origins"
             ).fetchone()
         except BaseException:
-            self._index.close()
+            self.close()
             raise
         self._low, self._high = low or _FIRST, high or _FIRST
         self._newest: int = newest or 0
 
-    def close(self) -> None:
-        """Close the file."""
-        self._index.close()
-
-    @property
-    def has_its_name(self) -> bool:
-        """Return whether the file that has the name is still this one."""
-        return self._index.has_its_name
-
     def indexed(self) -> dict[Origin, IndexedEntry]:
         """Return what is in the index."""
-        rows = self._connection.execute("SELECT program, id, changed, characters FROM origins")
+        rows = self.connection.execute("SELECT program, id, changed, characters FROM origins")
         return {(program, _id_of(id_)): IndexedEntry(changed, characters) for program, id_, changed, characters in rows}
 
     def put(self, entry: FoundEntry, messages: Sequence[Message], pause: Callable[[], None]) -> int:
@@ -98,25 +88,25 @@ class FoundIndexWriter:
         `pause` is called after each message; what it raises leaves everything as it was.
         """
         try:
-            with transaction(self._connection):
+            with transaction(self.connection):
                 return self._put(entry, messages, pause)
         except BaseException:
-            self._index.read_shards()
+            self.read_shards()
             raise
 
     def _put(self, entry: FoundEntry, messages: Sequence[Message], pause: Callable[[], None]) -> int:
         size, updated = max(1, len(messages)), _microseconds(entry.updated_at)
         self._remove(entry.origin)
         number = self._take_numbers(size, updated)
-        self._index.put_conversation(_row_of(number, entry))
+        self.put_conversation(_row_of(number, entry))
         characters = 0
         for place, message in enumerate(messages, number):
-            text = self._index.add_message(place, number, _microseconds(message.created_at), message)
+            text = self.add_message(place, number, _microseconds(message.created_at), message)
             characters += sum(map(len, text.parts))
             pause()
         ids = ((place, message.id) for place, message in enumerate(messages, number))
-        self._connection.executemany("INSERT INTO message_ids VALUES (?, ?)", ids)
-        self._connection.execute(
+        self.connection.executemany("INSERT INTO message_ids VALUES (?, ?)", ids)
+        self.connection.execute(
             "INSERT INTO origins VALUES (?, ?, ?, ?, ?, ?, ?)",
             (number, size, entry.origin[0], _blob_of(entry.origin[1]), entry.changed, updated, characters),
         )
@@ -124,31 +114,18 @@ class FoundIndexWriter:
 
     def remove(self, origins: Iterable[Origin]) -> None:
         """Remove these conversations. Their words are gone when the index is compact again."""
-        with transaction(self._connection):
+        with transaction(self.connection):
             for origin in origins:
                 self._remove(origin)
 
     def note_progress(self, programs: Iterable[str], *, is_complete: bool) -> None:
         """Note which programs are in the index, and whether they are in it as a whole."""
         token, below = token_of(programs), 0 if is_complete else 1
-        with transaction(self._connection):
-            self._connection.execute(
+        with transaction(self.connection):
+            self.connection.execute(
                 "UPDATE state SET token = ?, conversations_below = ? WHERE (token, conversations_below) <> (?, ?)",
                 (token, below, token, below),
             )
-
-    def tidy_later(self) -> None:
-        """Let `compact_one` make each table one segment."""
-        self._index.mark_all_for_compaction()
-
-    @property
-    def is_compact(self) -> bool:
-        """Return whether no words of removed conversations are left."""
-        return self._index.is_compact
-
-    def compact_one(self) -> bool:
-        """Compact one table; False where the log cannot be emptied, since somebody reads it."""
-        return self._index.compact_one()
 
     def _take_numbers(self, size: int, updated: int) -> int:
         if updated >= self._newest:
@@ -158,15 +135,15 @@ class FoundIndexWriter:
         return self._low
 
     def _remove(self, origin: Origin) -> None:
-        row = self._connection.execute(
+        row = self.connection.execute(
             "SELECT number, size FROM origins WHERE program = ? AND id = ?", (origin[0], _blob_of(origin[1]))
         ).fetchone()
         if row is None:
             return
         number, size = row
-        self._index.remove_conversation(number)
-        self._connection.execute("DELETE FROM message_ids WHERE number >= ? AND number < ?", (number, number + size))
-        self._connection.execute("DELETE FROM origins WHERE number = ?", (number,))
+        self.remove_conversation(number)
+        self.connection.execute("DELETE FROM message_ids WHERE number >= ? AND number < ?", (number, number + size))
+        self.connection.execute("DELETE FROM origins WHERE number = ?", (number,))
 
 
 def token_of(programs: Iterable[str]) -> str:

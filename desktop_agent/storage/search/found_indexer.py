@@ -199,7 +199,7 @@ class FoundIndexer:
             loaded = await _read(lambda: _next(loading, pause))
             if loaded is None:
                 if is_many:
-                    await self._background.write(FoundIndexWriter.tidy_later)
+                    await self._background.write(FoundIndexWriter.mark_all_for_compaction)
                 return True
             entry, messages = loaded
             if messages is None:
