@@ -15,14 +15,17 @@ from typing import Any, ClassVar
 
 from desktop_agent.exchange.foreign_tree import EPOCH, Draft, Overview
 from desktop_agent.exchange.foreign_values import fenced_code, list_in, object_in, object_of, parse_time, text_in
-from desktop_agent.exchange.import_report import ImportReport, Omission
+from desktop_agent.exchange.import_report import Omission
 from desktop_agent.exchange.readers.content import picture_from_url, short_title, tool_call, usage_of
-from desktop_agent.exchange.readers.files import NotReadable, open_file, parse_json, walk_files
+from desktop_agent.exchange.readers.files import NotReadable, open_file, parse_json
 from desktop_agent.exchange.readers.reader import (
+    LIMITS,
     FoundConversation,
     HistoryReader,
     Limits,
+    Machine,
     ReadConversation,
+    Reading,
     ThreadReader,
     found_conversation,
 )
@@ -41,8 +44,10 @@ class CherryStudioReader(HistoryReader):
     program: ClassVar[str] = _PROGRAM
     title: ClassVar[str] = "Cherry Studio"
 
-    _last: tuple[tuple[Path, int, int, int], dict[str, Any]] | None = None
-    """A backup has all topics: it is read once for them, for as long as it stays as it is."""
+    def __init__(self, machine: Machine, limits: Limits = LIMITS) -> None:
+        super().__init__(machine, limits)
+        self._last: tuple[tuple[Path, int, int, int], dict[str, Any]] | None = None
+        """A backup has all topics: it is read once for them, for as long as it stays as it is."""
 
     def locations(self) -> tuple[Path, ...]:
         """Return the folders in which people keep backups."""
@@ -57,15 +62,15 @@ class CherryStudioReader(HistoryReader):
         backups = [
             (path.lstat().st_mtime_ns, path)
             for folder in self.locations()
-            for path in walk_files(folder, _DEPTH, _is_backup, self._limits, ImportReport())
+            for path in Reading(self._limits).walk(folder, _DEPTH, _is_backup)
         ]
         return max(backups)[1] if backups else None
 
-    def _list(self) -> Iterator[FoundConversation]:
+    def _list(self, reading: Reading) -> Iterator[FoundConversation]:
         try:
             backup = self._read_backup()
         except (NotReadable, OSError):
-            self.report.omit(Omission.UNREADABLE_FILE)
+            reading.report.omit(Omission.UNREADABLE_FILE)
             return
         names = _topic_names(backup)
         for topic in list_in(backup, "indexedDB", "topics"):
@@ -74,7 +79,7 @@ class CherryStudioReader(HistoryReader):
                 overview = _overview(topic_id, messages, names)
                 yield found_conversation(topic_id, overview, message_count=len(messages))
 
-    def _read(self, conversation_id: str) -> ReadConversation:
+    def _read(self, conversation_id: str, reading: Reading) -> ReadConversation:
         """Return a topic; answers of several models to one prompt are branches."""
         backup = self._read_backup()
         topics = (object_of(topic) for topic in list_in(backup, "indexedDB", "topics"))
@@ -85,7 +90,7 @@ class CherryStudioReader(HistoryReader):
         ids = {block_id for message in messages for block_id in list_in(message, "blocks") if isinstance(block_id, str)}
         blocks = {text_in(block, "id"): object_of(block) for block in list_in(backup, "indexedDB", "message_blocks")}
         overview = _overview(conversation_id, messages, _topic_names(backup))
-        reader = _Messages(self._limits, {key: blocks[key] for key in ids if key in blocks})
+        reader = _Messages(reading, {key: blocks[key] for key in ids if key in blocks})
         for message in messages:
             reader.add(object_of(message))
         return ReadConversation(overview, reader.tree, reader.thread.tail)
@@ -146,8 +151,8 @@ def _model(message: object) -> str:
 
 
 class _Messages(ThreadReader):
-    def __init__(self, limits: Limits, blocks: dict[str, dict[str, Any]]) -> None:
-        super().__init__(limits)
+    def __init__(self, reading: Reading, blocks: dict[str, dict[str, Any]]) -> None:
+        super().__init__(reading)
         self._parts = blocks
         self._prompts: set[str] = set()
 
@@ -208,9 +213,7 @@ class _Messages(ThreadReader):
             case "main_text" | "code" | "thinking":
                 self.report.omit(Omission.HIDDEN, "empty")
             case "image":
-                yield from picture_from_url(
-                    text_in(part, "url"), self._limits, self.report, text_in(part, "file", "name")
-                )
+                yield from picture_from_url(text_in(part, "url"), self._reading, text_in(part, "file", "name"))
             case "tool" if text_in(part, "id"):
                 yield tool_call(_PROGRAM, part["id"], text_in(part, "toolName") or "tool", object_in(part, "arguments"))
             case _:

@@ -18,28 +18,23 @@ from typing import Any, BinaryIO, ClassVar
 
 from desktop_agent.exchange.foreign_tree import Calls, Draft, Overview, TreeBuilder
 from desktop_agent.exchange.foreign_values import list_in, object_in, object_of, parse_time, text_in
-from desktop_agent.exchange.import_report import ImportReport, Omission
+from desktop_agent.exchange.import_report import Omission
 from desktop_agent.exchange.readers.content import is_hidden, picture, short_title, sum_of, tool_call, usage_of
 from desktop_agent.exchange.readers.files import (
     NotReadable,
-    describe_files,
     file_id,
     locate,
     modified_at,
     open_file,
     parse_json,
-    read_document,
     read_head_objects,
-    read_objects,
     read_tail,
-    walk_files,
-    within_size,
 )
 from desktop_agent.exchange.readers.reader import (
     FoundConversation,
     HistoryReader,
-    Limits,
     ReadConversation,
+    Reading,
     found_conversation,
 )
 from desktop_agent.types.blocks import Block, Image, Outcome, ResultPart, Text, Thinking, ToolResult, ToolUse, Unknown
@@ -83,46 +78,47 @@ class ClaudeCodeReader(HistoryReader):
         settings = self._machine.folder("XDG_CONFIG_HOME", ".config")
         return self._machine.home / ".claude" / "projects", settings / "claude" / "projects"
 
-    def _list(self) -> Iterator[FoundConversation]:
+    def _list(self, reading: Reading) -> Iterator[FoundConversation]:
         """Yield the sessions, by folder; those without a message, and subagents, are passed over."""
         files = (
             (file_id(root, path, _SUFFIX), path)
             for root in self.locations()
-            for path in walk_files(root, 1, _is_session, self._limits, self.report)
+            for path in reading.walk(root, 1, _is_session)
             if path.parent != root
         )
-        yield from describe_files(files, _describe, self.report)
+        yield from reading.describe_files(files, _describe)
 
-    def _read(self, conversation_id: str) -> ReadConversation:
+    def _read(self, conversation_id: str, reading: Reading) -> ReadConversation:
         """Return a session with its branches and subagents."""
-        session = _Session(self._limits)
+        session = _Session(reading)
         path, _ = locate(self.locations(), conversation_id, (_SUFFIX,))
         with open_file(path) as file:
             changed = modified_at(file)
-            session.read(read_objects(file, self._limits, session.report))
-        self._read_sidechains(session, path)
+            session.read(reading.objects(file))
+        _read_sidechains(session, path, reading)
         return ReadConversation(session.head.titled_overview(), session.tree, session.tail, changed)
-
-    def _read_sidechains(self, session: "_Session", path: Path) -> None:
-        """Read the files of subagents, which lie in the session's own folder, before 2.1.233 beside the session."""
-        folder = path.with_suffix("") / "subagents"
-        is_linked = folder.is_symlink() or folder.parent.is_symlink()
-        inside = () if is_linked else walk_files(folder, 0, _SIDECHAIN.fullmatch, self._limits, session.report)
-        beside = [path.with_name(f"agent-{agent}{_SUFFIX}") for agent in session.agents if _WORD.fullmatch(agent)]
-        for file_path in within_size([*inside, *beside][:_MAX_SIDECHAINS], self._limits.file, session.report):
-            with suppress(NotReadable, OSError), open_file(file_path) as file:
-                agent = file_path.stem.removeprefix("agent-")
-                call_id = session.agents.get(agent) or _caller_in_description(file_path, self._limits)
-                session.read(read_objects(file, self._limits, session.report), call_id or "")
 
 
 def _is_session(name: str) -> bool:
     return name.endswith(_SUFFIX) and not name.startswith("agent-")
 
 
-def _caller_in_description(path: Path, limits: Limits) -> str:
+def _read_sidechains(session: "_Session", path: Path, reading: Reading) -> None:
+    """Read the files of subagents, which lie in the session's own folder, before 2.1.233 beside the session."""
+    folder = path.with_suffix("") / "subagents"
+    is_linked = folder.is_symlink() or folder.parent.is_symlink()
+    inside = () if is_linked else reading.walk(folder, 0, _SIDECHAIN.fullmatch)
+    beside = [path.with_name(f"agent-{agent}{_SUFFIX}") for agent in session.agents if _WORD.fullmatch(agent)]
+    for file_path in reading.within_size([*inside, *beside][:_MAX_SIDECHAINS]):
+        with suppress(NotReadable, OSError), open_file(file_path) as file:
+            agent = file_path.stem.removeprefix("agent-")
+            call_id = session.agents.get(agent) or _caller_in_description(file_path, reading)
+            session.read(reading.objects(file), call_id or "")
+
+
+def _caller_in_description(path: Path, reading: Reading) -> str:
     with suppress(NotReadable):
-        return text_in(read_document(path.with_suffix(".meta.json"), limits), "toolUseId")
+        return text_in(reading.document(path.with_suffix(".meta.json")), "toolUseId")
     return ""
 
 
@@ -220,9 +216,9 @@ def _read_tags(text: str) -> dict[str, str] | None:
 class _BlockReader:
     """Turns content of Anthropic's messages, as the session has it, into our blocks."""
 
-    def __init__(self, limits: Limits, report: ImportReport) -> None:
-        self._limits = limits
-        self._report = report
+    def __init__(self, reading: Reading) -> None:
+        self._reading = reading
+        self._report = reading.report
 
     def prompt_blocks(self, part: object) -> Iterator[Block]:
         """Yield what a person sees of a part of a prompt."""
@@ -273,7 +269,7 @@ class _BlockReader:
             self._report.omit(Omission.UNKNOWN, kind)
 
     def _images(self, part: object) -> tuple[Image, ...]:
-        return picture(text_in(part, "source", "data"), self._limits, self._report)
+        return picture(text_in(part, "source", "data"), self._reading)
 
     def _other_blocks(self, part: object, kind: str) -> Iterator[Block]:
         if kind == "image":
@@ -290,12 +286,12 @@ class _Session:
     time have their results in entries that follow different parts of that answer; here one message has them all.
     """
 
-    def __init__(self, limits: Limits) -> None:
-        self.report = ImportReport()
-        self.tree = TreeBuilder(self.report, limits.messages)
+    def __init__(self, reading: Reading) -> None:
+        self.report = reading.report
+        self.tree = TreeBuilder(self.report, reading.limits.messages)
         self.agents: dict[str, str] = {}
         self.tail: str | None = None
-        self._blocks = _BlockReader(limits, self.report)
+        self._blocks = _BlockReader(reading)
         self.head = _Head()
         self._answers: dict[str, Draft] = {}
         self._calls = Calls(self.tree)

@@ -21,27 +21,24 @@ from typing import Any, BinaryIO, ClassVar
 
 from desktop_agent.exchange.foreign_tree import EPOCH, Draft, Overview, Thread, TreeBuilder
 from desktop_agent.exchange.foreign_values import list_in, object_in, object_of, parse_time, text_in
-from desktop_agent.exchange.import_report import ImportReport, Omission
+from desktop_agent.exchange.import_report import Omission
 from desktop_agent.exchange.readers.codex_calls import PROGRAM, custom_call, plain_output, shell_call
 from desktop_agent.exchange.readers.content import is_hidden, picture, picture_from_url, short_title, usage_of
 from desktop_agent.exchange.readers.files import (
     NotReadable,
-    describe_files,
     file_id,
     locate,
     modified_at,
     open_file,
     parse_json,
     read_head_objects,
-    read_objects,
     read_tail,
-    walk_files,
 )
 from desktop_agent.exchange.readers.reader import (
     FoundConversation,
     HistoryReader,
-    Limits,
     ReadConversation,
+    Reading,
     found_conversation,
 )
 from desktop_agent.types.blocks import (
@@ -96,67 +93,45 @@ class CodexReader(HistoryReader):
         """Return the folders of sessions and of archived ones."""
         return self._home / "sessions", self._home / "archived_sessions"
 
-    def _list(self) -> Iterator[FoundConversation]:
+    def _list(self, reading: Reading) -> Iterator[FoundConversation]:
         """Yield the sessions, by folder. Compressed ones, and subagents of sessions that are gone, are counted."""
-        names = self._names(self.report)
-        files = list(self._files(self.report))
+        names = self._names(reading)
+        files = list(self._files(reading))
         threads = {thread for _, path in files for thread in _ID.findall(path.name)}
 
         def describe(session_id: str, file: BinaryIO, changed: datetime) -> FoundConversation | None:
-            overview = self._overview(file, names, threads)
+            overview = _overview(file, names, threads, reading)
             return None if overview is None else found_conversation(session_id, overview, changed)
 
-        yield from describe_files(files, describe, self.report)
+        yield from reading.describe_files(files, describe)
 
-    def _files(self, report: ImportReport) -> Iterator[tuple[str, Path]]:
+    def _files(self, reading: Reading) -> Iterator[tuple[str, Path]]:
         for root in self.locations():
-            for path in walk_files(root, 3, _is_rollout, self._limits, report):
+            for path in reading.walk(root, 3, _is_rollout):
                 if path.suffix == _SUFFIX:
                     yield file_id(root, path, _SUFFIX), path
                 elif not path.with_suffix("").exists():
-                    report.omit(Omission.COMPRESSED)
+                    reading.report.omit(Omission.COMPRESSED)
 
-    def _names(self, report: ImportReport) -> dict[str, str]:
+    def _names(self, reading: Reading) -> dict[str, str]:
         """Return the names that sessions were given, by session; the last one counts."""
         try:
             with open_file(self._home / "session_index.jsonl") as file:
-                entries = list(read_objects(file, self._limits, report))
+                entries = list(reading.objects(file))
         except (NotReadable, OSError):
             return {}
         return {text_in(entry, "id"): short_title(text_in(entry, "thread_name")) for entry in entries}
 
-    def _overview(self, file: BinaryIO, names: dict[str, str], threads: set[str]) -> Overview | None:
-        overview, thread_id, prompt = Overview(), "", ""
-        for entry in read_head_objects(file, _HEAD):
-            kind, payload = _unwrap(entry)
-            overview.created_at = overview.created_at or parse_time(entry.get("timestamp"))
-            if kind == "session_meta" and not thread_id:
-                if "subagent" in object_in(payload, "source"):
-                    if _caller_of(payload) not in threads:
-                        self.report.omit(Omission.HIDDEN, "subagent")
-                    return None
-                thread_id, overview.workspace = text_in(payload, "id"), text_in(payload, "cwd")
-            overview.model = overview.model or (text_in(payload, "model") if kind == "turn_context" else "")
-            prompt = prompt or _prompt_of(payload)
-            if prompt and overview.model:
-                break
-        if not prompt:
-            return None
-        newest = (parse_time(object_of(parse_json(line)).get("timestamp")) for line in reversed(read_tail(file, _TAIL)))
-        overview.title = names.get(thread_id) or short_title(prompt)
-        overview.updated_at = next((time for time in newest if time), None)
-        return overview
-
-    def _read(self, conversation_id: str) -> ReadConversation:
+    def _read(self, conversation_id: str, reading: Reading) -> ReadConversation:
         """Return a session; turns that were rolled back, and subagents, are branches."""
-        agents = _Agents(self._limits)
-        rollout = _Rollout(self._limits, agents)
+        agents = _Agents(reading)
+        rollout = _Rollout(agents)
         path, _ = locate(self.locations(), conversation_id, (_SUFFIX,))
         with open_file(path) as file:
             changed = modified_at(file)
             rollout.read_file(file)
         self._read_agents(path, agents, rollout)
-        name = self._names(agents.report).get(rollout.thread_id)
+        name = self._names(reading).get(rollout.thread_id)
         overview = rollout.overview
         overview.title, overview.title_is_automatic = name or overview.title, not name
         return ReadConversation(overview, agents.tree, rollout.thread.tail, changed)
@@ -165,7 +140,7 @@ class CodexReader(HistoryReader):
         """Read the rollouts of subagents, and of those that they started: each begins after the one of its caller."""
         if not agents.is_any_missing:
             return
-        others = [other for _, other in self._files(ImportReport()) if other.name > path.name]
+        others = [other for _, other in self._files(Reading(self._limits)) if other.name > path.name]
         later = sorted(others, key=lambda other: other.name)
         room = self._limits.file
         for other in later[:_MAX_SEARCHED]:
@@ -178,11 +153,34 @@ class CodexReader(HistoryReader):
                     continue
                 room -= fstat(file.fileno()).st_size
                 if room < 0:
-                    agents.report.omit(Omission.TOO_LARGE)
+                    agents.reading.report.omit(Omission.TOO_LARGE)
                     return
                 caller = agents.take_caller(meta)
                 file.seek(0)
-                _Rollout(self._limits, agents, caller.id if caller else session.thread.tail).read_file(file)
+                _Rollout(agents, caller.id if caller else session.thread.tail).read_file(file)
+
+
+def _overview(file: BinaryIO, names: dict[str, str], threads: set[str], reading: Reading) -> Overview | None:
+    overview, thread_id, prompt = Overview(), "", ""
+    for entry in read_head_objects(file, _HEAD):
+        kind, payload = _unwrap(entry)
+        overview.created_at = overview.created_at or parse_time(entry.get("timestamp"))
+        if kind == "session_meta" and not thread_id:
+            if "subagent" in object_in(payload, "source"):
+                if _caller_of(payload) not in threads:
+                    reading.report.omit(Omission.HIDDEN, "subagent")
+                return None
+            thread_id, overview.workspace = text_in(payload, "id"), text_in(payload, "cwd")
+        overview.model = overview.model or (text_in(payload, "model") if kind == "turn_context" else "")
+        prompt = prompt or _prompt_of(payload)
+        if prompt and overview.model:
+            break
+    if not prompt:
+        return None
+    newest = (parse_time(object_of(parse_json(line)).get("timestamp")) for line in reversed(read_tail(file, _TAIL)))
+    overview.title = names.get(thread_id) or short_title(prompt)
+    overview.updated_at = next((time for time in newest if time), None)
+    return overview
 
 
 def _is_rollout(name: str) -> bool:
@@ -214,9 +212,9 @@ def _prompt_of(payload: dict[str, Any]) -> str:
 class _Agents:
     """A session and its subagents: the tree of all their messages, and the calls whose subagents are still missing."""
 
-    def __init__(self, limits: Limits) -> None:
-        self.report = ImportReport()
-        self.tree = TreeBuilder(self.report, limits.messages)
+    def __init__(self, reading: Reading) -> None:
+        self.reading = reading
+        self.tree = TreeBuilder(reading.report, reading.limits.messages)
         self.threads: set[str] = set()
         self.items: set[int] = set()
         """Hashes of the items that were read, by which other rollouts that repeat them are recognised."""
@@ -255,8 +253,8 @@ class _Agents:
 class _Rollout:
     """The entries of one rollout, put together. That of a subagent is a branch that begins after a message."""
 
-    def __init__(self, limits: Limits, agents: _Agents, begins_after: str | None = None) -> None:
-        self.report = agents.report
+    def __init__(self, agents: _Agents, begins_after: str | None = None) -> None:
+        self.report = agents.reading.report
         self.thread = Thread(agents.tree)
         self.thread.tail = begins_after
         self.overview = Overview()
@@ -265,7 +263,7 @@ class _Rollout:
         self._author: str | None = None
         self._repeats = False
         self._begins_at = 0
-        self._limits = limits
+        self._reading = agents.reading
         self._prompts: list[Draft] = []
         self._answer: Draft | None = None
         self._model = ""
@@ -273,7 +271,7 @@ class _Rollout:
         self._time = EPOCH
 
     def read_file(self, file: BinaryIO) -> None:
-        for entry in read_objects(file, self._limits, self.report):
+        for entry in self._reading.objects(file):
             self._read(entry)
 
     def _read(self, entry: dict[str, Any]) -> None:
@@ -395,7 +393,7 @@ class _Rollout:
         for part in parts:
             text = text_in(part, "text")
             if text_in(part, "type") == "input_image":
-                yield from picture_from_url(text_in(part, "image_url"), self._limits, self.report)
+                yield from picture_from_url(text_in(part, "image_url"), self._reading)
             elif _CONTEXT.match(text) and text_in(part, "type") == "input_text":
                 self.report.omit(Omission.HIDDEN, "context")
             elif text.strip():
@@ -421,7 +419,7 @@ class _Rollout:
                 # Under this program's name, so that it is sent to no server.
                 yield ServerStep(provider=PROGRAM, name="web_search", text=words, raw=item)
             case "image_generation_call":
-                yield from picture(text_in(item, "result"), self._limits, self.report)
+                yield from picture(text_in(item, "result"), self._reading)
             case _ if is_hidden(PROGRAM, kind):
                 self.report.omit(Omission.HIDDEN, kind)
             case _:
@@ -451,6 +449,6 @@ class _Rollout:
                 if text_in(part, "type") != "input_image":
                     parts.append(Text(text=text_in(part, "text")))
                 else:
-                    parts.extend(picture_from_url(text_in(part, "image_url"), self._limits, self.report))
+                    parts.extend(picture_from_url(text_in(part, "image_url"), self._reading))
         outcome = Outcome.FAILED if failed else Outcome.SUCCEEDED
         return ToolResult(tool_use_id=text_in(item, "call_id"), content=parts, outcome=outcome)

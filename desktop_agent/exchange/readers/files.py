@@ -3,17 +3,15 @@
 import os
 import re
 import stat
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from pydantic_core import from_json
 
-from desktop_agent.exchange.import_report import ImportReport, Omission
-from desktop_agent.exchange.readers.reader import FoundConversation, Limits, NotReadable
+from desktop_agent.types.errors import Sentence
 
 _READ_ONLY = (
     os.O_RDONLY
@@ -29,6 +27,14 @@ _SURROGATES = re.compile(
 """An escaped backslash or a whole character in two halves, which stay; or half a character."""
 
 
+class NotReadable(Exception):
+    """The file is not there, not an ordinary one, too large, or holds something else; `reason` says which."""
+
+    def __init__(self, template: str, **values: str) -> None:
+        self.reason = Sentence(template, values)
+        super().__init__(str(self.reason))
+
+
 def open_file(path: Path) -> BinaryIO:
     """Open an ordinary file. A link, a device, a pipe or a folder is refused. Raises NotReadable."""
     if not hasattr(os, "O_NOFOLLOW") and path.is_symlink():
@@ -42,29 +48,6 @@ def open_file(path: Path) -> BinaryIO:
         os.close(descriptor)
         raise NotReadable("it is not an ordinary file")
     return os.fdopen(descriptor, "rb")
-
-
-def walk_files(
-    root: Path, depth: int, wanted: Callable[[str], object], limits: Limits, report: ImportReport
-) -> Iterator[Path]:
-    """Yield the files with wanted names at most `depth` folders below the root. The root may be a link."""
-    count = 0
-    pending = [(root, depth)]
-    while pending:
-        folder, levels = pending.pop()
-        for entry in sorted_entries(folder):
-            count += 1
-            if count > limits.files:
-                report.omit(Omission.TOO_MANY)
-                return
-            if entry.is_symlink():
-                report.omit(Omission.LINK)
-            elif entry.is_dir(follow_symlinks=False):
-                if levels:
-                    pending.append((Path(entry.path), levels - 1))
-            elif wanted(entry.name):
-                limits.pause()
-                yield Path(entry.path)
 
 
 def sorted_entries(folder: Path) -> list[os.DirEntry[str]]:
@@ -97,64 +80,6 @@ def file_id(root: Path, path: Path, suffix: str) -> str:
     return path.relative_to(root).as_posix().removesuffix(suffix)
 
 
-def within_size(paths: Iterable[Path], size: int, report: ImportReport) -> Iterator[Path]:
-    """Yield files until all together are larger than a size in bytes; then the rest is counted and left out."""
-    for path in paths:
-        with suppress(OSError):
-            size -= path.lstat().st_size
-        if size < 0:
-            report.omit(Omission.TOO_LARGE)
-            return
-        yield path
-
-
-def read_lines(file: BinaryIO, limits: Limits, report: ImportReport) -> Iterator[bytes]:
-    """Yield the lines that are there now, stripped. Longer ones, and what is beyond the limit, are skipped."""
-    size = os.fstat(file.fileno()).st_size
-    if size > limits.file:
-        report.omit(Omission.TOO_LARGE)
-    remaining = min(size, limits.file)
-    while remaining > 0:
-        limits.pause()
-        line = file.readline(min(limits.line, remaining) + 1)
-        if not line:
-            return
-        remaining -= len(line)
-        if len(line) <= limits.line or line.endswith(b"\n"):
-            if stripped := line.strip():
-                yield stripped
-            continue
-        report.omit(Omission.LONG_LINE)
-        while remaining > 0 and line and not line.endswith(b"\n"):
-            line = file.readline(min(1_000_000, remaining))
-            remaining -= len(line)
-
-
-def read_objects(file: BinaryIO, limits: Limits, report: ImportReport) -> Iterator[dict[str, Any]]:
-    """Yield the JSON objects of a file with one on each line."""
-    for number, line in enumerate(read_lines(file, limits, report)):
-        if number >= limits.entries:
-            report.omit(Omission.TOO_MANY)
-            return
-        value = parse_json(line)
-        if isinstance(value, dict):
-            yield value
-        else:
-            report.omit(Omission.BAD_LINE)
-
-
-def read_document(path: Path, limits: Limits) -> Any:
-    """Return the JSON of a whole file. Raises NotReadable."""
-    limits.pause()
-    with open_file(path) as file:
-        if os.fstat(file.fileno()).st_size > limits.document:
-            raise NotReadable("it is too large")
-        value = parse_json(file.read(limits.document))
-    if value is None:
-        raise NotReadable("it holds no JSON, or is nested too deep")
-    return value
-
-
 def parse_json(data: bytes | str) -> Any:
     """Return the value, or None for what is no JSON, or deeper than 200. Half characters become question marks."""
     with suppress(ValueError):
@@ -179,32 +104,6 @@ def read_tail(file: BinaryIO, size: int) -> list[bytes]:
 def modified_at(file: BinaryIO) -> datetime:
     """Return when the file was changed last."""
     return datetime.fromtimestamp(os.fstat(file.fileno()).st_mtime, UTC)
-
-
-def describe_files(
-    files: Iterable[tuple[str, Path]],
-    describe: Callable[[str, BinaryIO, datetime], FoundConversation | None],
-    report: ImportReport,
-) -> Iterator[FoundConversation]:
-    """Yield what is found in each file, given with its id. An id counts once; what cannot be read is counted.
-
-    `describe` gets the id, the file, and when it was changed last.
-    """
-    seen: set[str] = set()
-    for conversation_id, path in files:
-        if conversation_id in seen:
-            continue
-        seen.add(conversation_id)
-        try:
-            with open_file(path) as file:
-                # Before it is read: what is written meanwhile counts as a change.
-                status = os.fstat(file.fileno())
-                conversation = describe(conversation_id, file, modified_at(file))
-        except (NotReadable, OSError):
-            report.omit(Omission.UNREADABLE_FILE)
-            continue
-        if conversation is not None:
-            yield replace(conversation, file_state=f"{status.st_ino}-{status.st_size}-{status.st_mtime_ns}")
 
 
 def read_head_objects(file: BinaryIO, size: int) -> Iterator[dict[str, Any]]:

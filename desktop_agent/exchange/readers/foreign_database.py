@@ -18,9 +18,9 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, Self, TypeVar
 
-from desktop_agent.exchange.import_report import ImportReport, Omission
+from desktop_agent.exchange.import_report import Omission
 from desktop_agent.exchange.readers.files import NotReadable, open_file
-from desktop_agent.exchange.readers.reader import Limits
+from desktop_agent.exchange.readers.reader import Limits, Reading
 
 _SIDE_FILES = ("-wal", "-journal")
 _HEADER = b"SQLite format 3\0"
@@ -61,12 +61,14 @@ class ForeignDatabase:
                 yield dict(zip(columns, row, strict=True))
 
 
-def list_rows(path: Path, table: str, columns: tuple[str, ...], limits: Limits, report: ImportReport) -> list[Row]:
+def list_rows(path: Path, table: str, columns: tuple[str, ...], reading: Reading) -> list[Row]:
     """Return the rows of a table: none where there is no database, or it cannot be read, which is counted."""
     try:
-        return read_database(path, limits, lambda found: list(found.select(table, columns))) if path.exists() else []
+        if not path.exists():
+            return []
+        return read_database(path, reading.limits, lambda database: list(database.select(table, columns)))
     except (NotReadable, OSError):
-        report.omit(Omission.UNREADABLE_FILE)
+        reading.report.omit(Omission.UNREADABLE_FILE)
         return []
 
 

@@ -22,25 +22,19 @@ from desktop_agent.exchange.import_report import ImportReport, Omission
 from desktop_agent.exchange.readers.content import picture, short_title, sum_of, tool_call, usage_of
 from desktop_agent.exchange.readers.files import (
     NotReadable,
-    describe_files,
     file_id,
     locate,
     modified_at,
     open_file,
     parse_json,
-    read_document,
     read_head_objects,
-    read_objects,
     read_tail,
-    walk_files,
 )
 from desktop_agent.exchange.readers.reader import (
-    LIMITS,
     FoundConversation,
     HistoryReader,
-    Limits,
-    Machine,
     ReadConversation,
+    Reading,
     found_conversation,
 )
 from desktop_agent.types.blocks import Block, Image, Outcome, ResultPart, Text, Thinking, ToolResult, Unknown
@@ -65,9 +59,9 @@ class GeminiCliReader(HistoryReader):
     program: ClassVar[str] = _PROGRAM
     title: ClassVar[str] = "Gemini CLI"
 
-    def __init__(self, machine: Machine, limits: Limits = LIMITS) -> None:
-        super().__init__(machine, limits)
-        self._folder = machine.folder("GEMINI_CLI_HOME") / ".gemini" / "tmp"
+    @property
+    def _folder(self) -> Path:
+        return self._machine.folder("GEMINI_CLI_HOME") / ".gemini" / "tmp"
 
     def locations(self) -> tuple[Path, ...]:
         """Return the folder with a folder for each project."""
@@ -75,15 +69,15 @@ class GeminiCliReader(HistoryReader):
 
     def is_present(self) -> bool:
         """Return whether there is a chat of any project."""
-        return any(self._files(ImportReport()))
+        return any(self._files(Reading(self._limits)))
 
-    def _list(self) -> Iterator[FoundConversation]:
+    def _list(self, reading: Reading) -> Iterator[FoundConversation]:
         """Yield the sessions, by project; those without a prompt are passed over."""
-        files = ((file_id(self._folder, path, path.suffix), path) for path in self._files(self.report))
-        yield from describe_files(files, self._describe, self.report)
+        files = ((file_id(self._folder, path, path.suffix), path) for path in self._files(reading))
+        yield from reading.describe_files(files, self._describe)
 
-    def _files(self, report: ImportReport) -> Iterator[Path]:
-        for path in walk_files(self._folder, 2, _is_session, self._limits, report):
+    def _files(self, reading: Reading) -> Iterator[Path]:
+        for path in reading.walk(self._folder, 2, _is_session):
             if path.parent.name == "chats" and not (path.suffix == ".json" and path.with_suffix(".jsonl").exists()):
                 yield path
 
@@ -119,51 +113,52 @@ class GeminiCliReader(HistoryReader):
             overview.workspace = file.read(4096).decode("utf-8", "replace").strip()
         return overview
 
-    def _read(self, conversation_id: str) -> ReadConversation:
+    def _read(self, conversation_id: str, reading: Reading) -> ReadConversation:
         """Return a session; what was rewound is a branch."""
-        report = ImportReport()
         path, _ = locate(self.locations(), conversation_id, _SUFFIXES)
-        log, changed = self._read_log(path, report)
-        messages = _Messages(self._limits, report)
+        log, changed = _read_log(path, reading)
+        messages = _Messages(reading)
         for record in log.records():
             messages.add(*record)
         if session := _NOT_IN_NAMES.sub("_", text_in(log.overview, "sessionId")):
-            self._read_agents(path.parent / session, messages, report)
+            _read_agents(path.parent / session, messages, reading)
         head = messages.tails.get(log.last or "", log.last)
         return ReadConversation(self._overview(conversation_id, log), messages.tree, head, changed)
-
-    def _read_log(self, path: Path, report: ImportReport) -> "tuple[_Log, datetime]":
-        """Return the entries of a file, and when it was changed. Raises NotReadable and OSError."""
-        log = _Log(report)
-        with open_file(path) as file:
-            changed = modified_at(file)
-            if path.suffix == ".json":
-                log.read(object_of(read_document(path, self._limits)))
-            else:
-                for entry in read_objects(file, self._limits, report):
-                    log.read(entry)
-        return log, changed
-
-    def _read_agents(self, folder: Path, messages: "_Messages", report: ImportReport) -> None:
-        """Read the files of subagents, and of those that they called: all lie in the folder of the session."""
-        if folder.is_symlink():
-            return
-        size = self._limits.file
-        # The list grows while it is iterated.
-        for agent, call_id in islice(messages.agents, _MAX_AGENTS):
-            path = next((path for path in (folder / f"{agent}{end}" for end in _SUFFIXES) if path.is_file()), None)
-            with suppress(NotReadable, OSError):
-                if path is None:
-                    continue
-                size -= path.lstat().st_size
-                if size < 0:
-                    report.omit(Omission.TOO_LARGE)
-                    return
-                messages.add_agent(self._read_log(path, report)[0], call_id)
 
 
 def _is_session(name: str) -> bool:
     return name.startswith("session-") and name.endswith(_SUFFIXES)
+
+
+def _read_log(path: Path, reading: Reading) -> "tuple[_Log, datetime]":
+    """Return the entries of a file, and when it was changed. Raises NotReadable and OSError."""
+    log = _Log(reading.report)
+    with open_file(path) as file:
+        changed = modified_at(file)
+        if path.suffix == ".json":
+            log.read(object_of(reading.document(path)))
+        else:
+            for entry in reading.objects(file):
+                log.read(entry)
+    return log, changed
+
+
+def _read_agents(folder: Path, messages: "_Messages", reading: Reading) -> None:
+    """Read the files of subagents, and of those that they called: all lie in the folder of the session."""
+    if folder.is_symlink():
+        return
+    size = reading.limits.file
+    # The list grows while it is iterated.
+    for agent, call_id in islice(messages.agents, _MAX_AGENTS):
+        path = next((path for path in (folder / f"{agent}{end}" for end in _SUFFIXES) if path.is_file()), None)
+        with suppress(NotReadable, OSError):
+            if path is None:
+                continue
+            size -= path.lstat().st_size
+            if size < 0:
+                reading.report.omit(Omission.TOO_LARGE)
+                return
+            messages.add_agent(_read_log(path, reading)[0], call_id)
 
 
 class _Log:
@@ -245,14 +240,14 @@ class _Messages:
     with the calls that they work for.
     """
 
-    def __init__(self, limits: Limits, report: ImportReport) -> None:
-        self.tree = TreeBuilder(report, limits.messages)
+    def __init__(self, reading: Reading) -> None:
+        self.tree = TreeBuilder(reading.report, reading.limits.messages)
         self.tails: dict[str, str] = {}
         self.agents: list[tuple[str, str]] = []
         self._caller: Draft | None = None
         self._calls = Calls(self.tree)
-        self._limits = limits
-        self._report = report
+        self._reading = reading
+        self._report = reading.report
         self._time = EPOCH
 
     def add(self, record_id: str, record: dict[str, Any], parent: str | None) -> None:
@@ -355,7 +350,7 @@ class _Messages:
 
     def _images(self, part: object) -> Iterator[Image]:
         if data := text_in(part, "inlineData", "data"):
-            yield from picture(data, self._limits, self._report)
+            yield from picture(data, self._reading)
 
 
 def _thoughts(record: dict[str, Any]) -> Iterator[Thinking]:

@@ -14,25 +14,13 @@ from desktop_agent.exchange.foreign_tree import EPOCH, Draft, Overview
 from desktop_agent.exchange.foreign_values import list_in, object_in, object_of, parse_time, text_in
 from desktop_agent.exchange.import_report import Omission
 from desktop_agent.exchange.readers.content import is_hidden, picture, short_title, tool_call
-from desktop_agent.exchange.readers.files import (
-    describe_files,
-    file_id,
-    locate,
-    modified_at,
-    open_file,
-    parse_json,
-    read_head_objects,
-    read_objects,
-    walk_files,
-)
+from desktop_agent.exchange.readers.files import file_id, locate, modified_at, open_file, parse_json, read_head_objects
 from desktop_agent.exchange.readers.foreign_database import ForeignDatabase, Row, list_rows, read_database
 from desktop_agent.exchange.readers.reader import (
-    LIMITS,
     FoundConversation,
     HistoryReader,
-    Limits,
-    Machine,
     ReadConversation,
+    Reading,
     ThreadReader,
     found_conversation,
 )
@@ -57,17 +45,20 @@ class GooseReader(HistoryReader):
     program: ClassVar[str] = _PROGRAM
     title: ClassVar[str] = "Goose"
 
-    def __init__(self, machine: Machine, limits: Limits = LIMITS) -> None:
-        super().__init__(machine, limits)
-        root = machine.environment.get("GOOSE_PATH_ROOT", "")
+    @property
+    def _folder(self) -> Path:
+        root = self._machine.environment.get("GOOSE_PATH_ROOT", "")
         if Path(root).is_absolute():
             data = Path(root) / "data"
-        elif machine.platform == "win32":
-            data = machine.application_data / "Block" / "goose" / "data"
+        elif self._machine.platform == "win32":
+            data = self._machine.application_data / "Block" / "goose" / "data"
         else:
-            data = machine.folder("XDG_DATA_HOME", ".local", "share") / "goose"
-        self._folder = data / "sessions"
-        self._database = self._folder / "sessions.db"
+            data = self._machine.folder("XDG_DATA_HOME", ".local", "share") / "goose"
+        return data / "sessions"
+
+    @property
+    def _database(self) -> Path:
+        return self._folder / "sessions.db"
 
     def locations(self) -> tuple[Path, ...]:
         """Return the database and the folder of older sessions, in which it lies."""
@@ -77,22 +68,22 @@ class GooseReader(HistoryReader):
         """Return whether there is a folder of sessions."""
         return self._folder.is_dir()
 
-    def _list(self) -> Iterator[FoundConversation]:
+    def _list(self, reading: Reading) -> Iterator[FoundConversation]:
         """Yield the sessions of the database, then older ones that are not in it."""
-        rows = list_rows(self._database, "sessions", _COLUMNS, self._limits, self.report)
+        rows = list_rows(self._database, "sessions", _COLUMNS, reading)
         for row in rows:
             if text_in(row, "session_type") in _OTHER_SESSIONS:
-                self.report.omit(Omission.HIDDEN, text_in(row, "session_type"))
+                reading.report.omit(Omission.HIDDEN, text_in(row, "session_type"))
                 continue
             yield found_conversation(text_in(row, "id"), _overview_of_row(row))
         known = {text_in(row, "id") for row in rows}
-        paths = walk_files(self._folder, 0, lambda name: name.endswith(_SUFFIX), self._limits, self.report)
+        paths = reading.walk(self._folder, 0, lambda name: name.endswith(_SUFFIX))
         files = ((file_id(self._folder, path, _SUFFIX), path) for path in paths)
         unknown = ((session_id, path) for session_id, path in files if session_id not in known)
-        yield from describe_files(unknown, self._describe, self.report)
+        yield from reading.describe_files(unknown, self._describe)
 
     def _describe(self, session_id: str, file: BinaryIO, changed: datetime) -> FoundConversation | None:
-        session = _Session(self._limits)
+        session = _Session(Reading(self._limits))
         for entry in read_head_objects(file, _HEAD):
             session.read_line(entry)
         if not len(session.tree):
@@ -100,8 +91,8 @@ class GooseReader(HistoryReader):
         session.overview.updated_at = changed
         return found_conversation(session_id, session.overview, changed)
 
-    def _read(self, conversation_id: str) -> ReadConversation:
-        session = _Session(self._limits)
+    def _read(self, conversation_id: str, reading: Reading) -> ReadConversation:
+        session = _Session(reading)
         changed = EPOCH
         row = None
         if self._database.exists():
@@ -121,7 +112,7 @@ class GooseReader(HistoryReader):
             path, _ = locate((self._folder,), conversation_id, (_SUFFIX,))
             with open_file(path) as file:
                 changed = modified_at(file)
-                for entry in read_objects(file, self._limits, session.report):
+                for entry in reading.objects(file):
                     session.read_line(entry)
         return ReadConversation(session.overview, session.tree, session.thread.tail, changed)
 
@@ -153,8 +144,8 @@ def _read_rows(database: ForeignDatabase, session_id: str) -> tuple[Row | None, 
 
 
 class _Session(ThreadReader):
-    def __init__(self, limits: Limits) -> None:
-        super().__init__(limits)
+    def __init__(self, reading: Reading) -> None:
+        super().__init__(reading)
         self.overview = Overview()
         self._count = 0
 
@@ -212,7 +203,7 @@ class _Session(ThreadReader):
                 yield Unknown(raw=part)
 
     def _images(self, part: object) -> tuple[Image, ...]:
-        return picture(text_in(part, "data"), self._limits, self.report)
+        return picture(text_in(part, "data"), self._reading)
 
     def _result(self, part: dict[str, Any]) -> ToolResult:
         """Return a result; its value is a list of contents, since 1.15 an object that has it."""

@@ -14,21 +14,12 @@ from desktop_agent.exchange.foreign_tree import Draft, Overview
 from desktop_agent.exchange.foreign_values import list_in, object_in, object_of, parse_time, text_in
 from desktop_agent.exchange.import_report import Omission
 from desktop_agent.exchange.readers.content import picture_from_url, short_title, tool_call
-from desktop_agent.exchange.readers.files import (
-    describe_files,
-    locate,
-    modified_at,
-    open_file,
-    parse_json,
-    read_document,
-    read_objects,
-    walk_files,
-)
+from desktop_agent.exchange.readers.files import locate, modified_at, open_file, parse_json
 from desktop_agent.exchange.readers.reader import (
     FoundConversation,
     HistoryReader,
-    Limits,
     ReadConversation,
+    Reading,
     ThreadReader,
     found_conversation,
 )
@@ -50,27 +41,27 @@ class JanReader(HistoryReader):
         folders = [folder / "Jan" / "data" / "threads" for folder in data]
         return tuple(dict.fromkeys([*folders, self._machine.home / "jan" / "threads"]))
 
-    def _list(self) -> Iterator[FoundConversation]:
+    def _list(self, reading: Reading) -> Iterator[FoundConversation]:
         files = (
             (path.parent.name, path)
             for root in self.locations()
-            for path in walk_files(root, 1, "thread.json".__eq__, self._limits, self.report)
+            for path in reading.walk(root, 1, "thread.json".__eq__)
             if path.with_name("messages.jsonl").exists()
         )
-        yield from describe_files(files, self._describe, self.report)
+        yield from reading.describe_files(files, self._describe)
 
     def _describe(self, thread_id: str, file: BinaryIO, changed: datetime) -> FoundConversation | None:
         return found_conversation(
             thread_id, _overview(object_of(parse_json(file.read(self._limits.document)))), changed
         )
 
-    def _read(self, conversation_id: str) -> ReadConversation:
+    def _read(self, conversation_id: str, reading: Reading) -> ReadConversation:
         path, _ = locate(self.locations(), f"{conversation_id}/thread", (".json",))
-        overview = _overview(object_of(read_document(path, self._limits)))
+        overview = _overview(object_of(reading.document(path)))
         with open_file(path.with_name("messages.jsonl")) as file:
             changed = modified_at(file)
-            messages = _Messages(self._limits, overview)
-            for message in read_objects(file, self._limits, messages.report):
+            messages = _Messages(reading, overview)
+            for message in reading.objects(file):
                 messages.add(message)
         return ReadConversation(overview, messages.tree, messages.thread.tail, changed)
 
@@ -86,8 +77,8 @@ def _overview(thread: dict[str, Any]) -> Overview:
 
 
 class _Messages(ThreadReader):
-    def __init__(self, limits: Limits, overview: Overview) -> None:
-        super().__init__(limits)
+    def __init__(self, reading: Reading, overview: Overview) -> None:
+        super().__init__(reading)
         self._overview = overview
         self._count = 0
 
@@ -126,7 +117,7 @@ class _Messages(ThreadReader):
             case "text" | "reasoning":
                 self.report.omit(Omission.HIDDEN, "empty")
             case "image_url":
-                yield from picture_from_url(text_in(part, "image_url", "url"), self._limits, self.report)
+                yield from picture_from_url(text_in(part, "image_url", "url"), self._reading)
             case "tool_call":
                 self._count += 1
                 call_id = text_in(part, "tool_call_id") or f"call-{self._count}"

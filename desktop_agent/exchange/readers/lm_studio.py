@@ -14,21 +14,12 @@ from desktop_agent.exchange.foreign_tree import Draft, Overview
 from desktop_agent.exchange.foreign_values import list_in, object_in, object_of, parse_time, text_in
 from desktop_agent.exchange.import_report import Omission
 from desktop_agent.exchange.readers.content import picture_from_url, short_title, tool_call
-from desktop_agent.exchange.readers.files import (
-    describe_files,
-    file_id,
-    locate,
-    modified_at,
-    open_file,
-    parse_json,
-    read_document,
-    walk_files,
-)
+from desktop_agent.exchange.readers.files import file_id, locate, modified_at, open_file, parse_json
 from desktop_agent.exchange.readers.reader import (
     FoundConversation,
     HistoryReader,
-    Limits,
     ReadConversation,
+    Reading,
     ThreadReader,
     found_conversation,
 )
@@ -54,13 +45,13 @@ class LmStudioReader(HistoryReader):
             self._machine.home / ".cache" / "lm-studio" / "conversations",
         )
 
-    def _list(self) -> Iterator[FoundConversation]:
+    def _list(self, reading: Reading) -> Iterator[FoundConversation]:
         files = (
             (file_id(root, path, _SUFFIX), path)
             for root in self.locations()
-            for path in walk_files(root, _DEPTH, lambda name: name.endswith(_SUFFIX), self._limits, self.report)
+            for path in reading.walk(root, _DEPTH, lambda name: name.endswith(_SUFFIX))
         )
-        yield from describe_files(files, self._describe, self.report)
+        yield from reading.describe_files(files, self._describe)
 
     def _describe(self, chat_id: str, file: BinaryIO, changed: datetime) -> FoundConversation | None:
         # One object over the whole file, with its name at the beginning and its model at the end.
@@ -70,14 +61,14 @@ class LmStudioReader(HistoryReader):
         messages = list_in(chat, "messages")
         return found_conversation(chat_id, _overview(chat), changed, len(messages)) if messages else None
 
-    def _read(self, conversation_id: str) -> ReadConversation:
+    def _read(self, conversation_id: str, reading: Reading) -> ReadConversation:
         """Return a chat with all versions of its messages."""
         path, _ = locate(self.locations(), conversation_id, (_SUFFIX,))
         with open_file(path) as file:
             changed = modified_at(file)
-        chat = object_of(read_document(path, self._limits))
+        chat = object_of(reading.document(path))
         overview = _overview(chat)
-        messages = _Messages(self._limits, overview.created_at or changed)
+        messages = _Messages(reading, overview.created_at or changed)
         for number, message in enumerate(list_in(chat, "messages")):
             messages.add(number, message)
         if not overview.title:
@@ -98,8 +89,8 @@ def _overview(chat: dict[str, Any]) -> Overview:
 class _Messages(ThreadReader):
     """Puts the messages together: the versions of one are branches, and the chat goes on after the selected one."""
 
-    def __init__(self, limits: Limits, time: datetime) -> None:
-        super().__init__(limits)
+    def __init__(self, reading: Reading, time: datetime) -> None:
+        super().__init__(reading)
         self.prompt = ""
         self._time = time
         self._number = 0
@@ -168,7 +159,7 @@ class _Messages(ThreadReader):
                 yield tool_call(_PROGRAM, call_id, text_in(part, "name") or "tool", object_in(part, "parameters"))
             case "file":
                 # The file lies in another folder under a name of the program's own.
-                yield from picture_from_url(text_in(part, "url"), self._limits, self.report)
+                yield from picture_from_url(text_in(part, "url"), self._reading)
             case _:
                 self.report.omit(Omission.UNKNOWN, kind)
 

@@ -23,8 +23,8 @@ from desktop_agent.exchange.readers.foreign_database import ForeignDatabase, Row
 from desktop_agent.exchange.readers.reader import (
     FoundConversation,
     HistoryReader,
-    Limits,
     ReadConversation,
+    Reading,
     ThreadReader,
     found_conversation,
 )
@@ -61,21 +61,21 @@ class OpenWebUiReader(HistoryReader):
         """Return whether one of the databases is there."""
         return any(path.is_file() for path in self.locations())
 
-    def _list(self) -> Iterator[FoundConversation]:
+    def _list(self, reading: Reading) -> Iterator[FoundConversation]:
         seen: set[str] = set()
         for path in self.locations():
-            for row in list_rows(path, "chat", _LIST_COLUMNS, self._limits, self.report):
+            for row in list_rows(path, "chat", _LIST_COLUMNS, reading):
                 chat_id = text_in(row, "id")
                 if chat_id and chat_id not in seen:
                     seen.add(chat_id)
                     yield found_conversation(chat_id, _overview(row))
 
-    def _read(self, conversation_id: str) -> ReadConversation:
+    def _read(self, conversation_id: str, reading: Reading) -> ReadConversation:
         """Return a chat with all its branches."""
         row, chat = self._find(conversation_id)
         overview = _overview(row)
         overview.model = next((model for model in list_in(chat, "models") if isinstance(model, str)), "")
-        messages = _Messages(self._limits, overview.created_at or EPOCH)
+        messages = _Messages(reading, overview.created_at or EPOCH)
         messages.read(object_in(chat, "history", "messages"))
         current = text_in(chat, "history", "currentId")
         return ReadConversation(overview, messages.tree, messages.tails.get(current))
@@ -123,8 +123,8 @@ def _newer_message(row: Row, chat_id: str) -> dict[str, Any]:
 class _Messages(ThreadReader):
     """Puts the messages of a chat together. `tails` has the last of our messages for each of theirs."""
 
-    def __init__(self, limits: Limits, time: datetime) -> None:
-        super().__init__(limits)
+    def __init__(self, reading: Reading, time: datetime) -> None:
+        super().__init__(reading)
         self.tails: dict[str, str | None] = {}
         self._time = time
 
@@ -187,7 +187,7 @@ class _Messages(ThreadReader):
             if text_in(file, "type") != "image":
                 self.report.omit(Omission.HIDDEN, text_in(file, "type") or "file")
                 continue
-            yield from picture_from_url(text_in(file, "url"), self._limits, self.report, text_in(file, "name"))
+            yield from picture_from_url(text_in(file, "url"), self._reading, text_in(file, "name"))
 
     def _answer_blocks(self, message_id: str, message: dict[str, Any]) -> Iterator[Block]:
         """Yield the blocks of an answer, and the results between them."""

@@ -16,22 +16,15 @@ from typing import Any, ClassVar
 
 from desktop_agent.exchange.foreign_tree import EPOCH, Draft, Overview
 from desktop_agent.exchange.foreign_values import list_in, object_in, object_of, parse_time, text_in
-from desktop_agent.exchange.import_report import ImportReport, Omission
+from desktop_agent.exchange.import_report import Omission
 from desktop_agent.exchange.readers.content import is_hidden, picture_from_url, short_title, sum_of, tool_call, usage_of
-from desktop_agent.exchange.readers.files import (
-    NotReadable,
-    parse_json,
-    read_document,
-    sorted_entries,
-    walk_files,
-    within_size,
-)
+from desktop_agent.exchange.readers.files import NotReadable, parse_json, sorted_entries
 from desktop_agent.exchange.readers.foreign_database import ForeignDatabase, Row, list_rows, read_database
 from desktop_agent.exchange.readers.reader import (
     FoundConversation,
     HistoryReader,
-    Limits,
     ReadConversation,
+    Reading,
     ThreadReader,
     found_conversation,
 )
@@ -77,68 +70,68 @@ class OpencodeReader(HistoryReader):
         """Return whether there is a database, or the folder of files."""
         return any(location.exists() for location in self.locations())
 
-    def _list(self) -> Iterator[FoundConversation]:
+    def _list(self, reading: Reading) -> Iterator[FoundConversation]:
         """Yield the sessions; those of subagents are counted and passed over."""
         seen: set[str] = set()
-        for row in self._sessions():
+        for row in self._sessions(reading):
             session_id = text_in(row, "id")
             if not session_id or session_id in seen:
                 continue
             seen.add(session_id)
             if row.get("parent_id"):
-                self.report.omit(Omission.HIDDEN, "subagent")
+                reading.report.omit(Omission.HIDDEN, "subagent")
                 continue
             yield found_conversation(session_id, _overview(row))
 
-    def _sessions(self) -> Iterator[Row]:
+    def _sessions(self, reading: Reading) -> Iterator[Row]:
         for location in self.locations():
             if location.name == "storage":
-                yield from self._session_files()
+                yield from self._session_files(reading)
             else:
-                yield from list_rows(location, "session", _SESSION_COLUMNS, self._limits, self.report)
+                yield from list_rows(location, "session", _SESSION_COLUMNS, reading)
 
-    def _session_files(self) -> Iterator[Row]:
+    def _session_files(self, reading: Reading) -> Iterator[Row]:
         folder = self._folder / "storage" / "session"
-        for path in walk_files(folder, 1, lambda name: name.endswith(".json"), self._limits, self.report):
+        for path in reading.walk(folder, 1, lambda name: name.endswith(".json")):
             try:
-                yield _row_of_file(path, read_document(path, self._limits))
+                yield _row_of_file(path, reading.document(path))
             except (NotReadable, OSError):
-                self.report.omit(Omission.UNREADABLE_FILE)
+                reading.report.omit(Omission.UNREADABLE_FILE)
 
-    def _read(self, conversation_id: str) -> ReadConversation:
+    def _read(self, conversation_id: str, reading: Reading) -> ReadConversation:
         """Return a session, with its subagents as branches."""
-        session = _Session(self._limits)
-        row, entries = self._find(conversation_id, session.report)
+        session = _Session(reading)
+        row, entries = self._find(conversation_id, reading)
         session.read(entries)
         for child_id, caller in list(session.children.items())[:_MAX_CHILDREN]:
             with suppress(NotReadable, OSError):
-                session.read_child(self._find(child_id, session.report)[1], caller)
+                session.read_child(self._find(child_id, reading)[1], caller)
         overview = _overview(row)
         overview.title = overview.title or session.title
         overview.model = overview.model or session.model
         return ReadConversation(overview, session.tree, session.thread.tail, overview.updated_at or EPOCH)
 
-    def _find(self, session_id: str, report: ImportReport) -> tuple[Row, list[_Entry]]:
+    def _find(self, session_id: str, reading: Reading) -> tuple[Row, list[_Entry]]:
         """Return a session and its messages. Raises NotReadable."""
         for location in self.locations():
             if location.name == "storage":
-                return self._read_files(session_id, report)
+                return self._read_files(session_id, reading)
             if location.exists():
                 session = read_database(location, self._limits, lambda database: _read_rows(database, session_id))
                 if session is not None:
                     return session
         raise NotReadable("it is not there any more")
 
-    def _read_files(self, session_id: str, report: ImportReport) -> tuple[Row, list[_Entry]]:
+    def _read_files(self, session_id: str, reading: Reading) -> tuple[Row, list[_Entry]]:
         storage, file_names = self._folder / "storage", {f"{session_id}.json"}
-        for path in walk_files(storage / "session", 1, file_names.__contains__, self._limits, report):
-            row = _row_of_file(path, read_document(path, self._limits))
-            messages = self._files_in(storage / "message" / session_id, report)
-            parts = (part for message in messages for part in self._files_in(storage / "part" / message.stem, report))
+        for path in reading.walk(storage / "session", 1, file_names.__contains__):
+            row = _row_of_file(path, reading.document(path))
+            messages = _files_in(storage / "message" / session_id, reading)
+            parts = (part for message in messages for part in _files_in(storage / "part" / message.stem, reading))
             entries = {message.stem: _Entry(message.stem, {}) for message in messages}
-            for file in within_size([*messages, *parts], self._limits.file, report):
+            for file in reading.within_size([*messages, *parts]):
                 with suppress(NotReadable, OSError):
-                    value = object_of(read_document(file, self._limits))
+                    value = object_of(reading.document(file))
                     if file in messages:
                         entries[file.stem].info = value
                     else:
@@ -146,12 +139,12 @@ class OpencodeReader(HistoryReader):
             return row, sorted(entries.values(), key=lambda entry: (_created(entry.info), entry.id))
         raise NotReadable("it is not there any more")
 
-    def _files_in(self, folder: Path, report: ImportReport) -> dict[Path, None]:
-        """Return the files in a folder, by name. A link to a folder is not followed."""
-        if folder.is_symlink():
-            return {}
-        files = walk_files(folder, 0, lambda name: name.endswith(".json"), self._limits, report)
-        return dict.fromkeys(files)
+
+def _files_in(folder: Path, reading: Reading) -> dict[Path, None]:
+    """Return the files in a folder, by name. A link to a folder is not followed."""
+    if folder.is_symlink():
+        return {}
+    return dict.fromkeys(reading.walk(folder, 0, lambda name: name.endswith(".json")))
 
 
 def _is_channel(name: str) -> bool:
@@ -231,8 +224,8 @@ def _newer_part(part: dict[str, Any]) -> dict[str, Any]:
 
 
 class _Session(ThreadReader):
-    def __init__(self, limits: Limits) -> None:
-        super().__init__(limits)
+    def __init__(self, reading: Reading) -> None:
+        super().__init__(reading)
         self.children: dict[str, Draft] = {}
         self.title = self.model = ""
         self._author: str | None = None
@@ -306,7 +299,7 @@ class _Session(ThreadReader):
                 yield Unknown(raw=part)
 
     def _images(self, file: dict[str, Any]) -> tuple[Image, ...]:
-        return picture_from_url(text_in(file, "url"), self._limits, self.report, text_in(file, "filename"))
+        return picture_from_url(text_in(file, "url"), self._reading, text_in(file, "filename"))
 
     def _read_result(self, part: dict[str, Any], time: datetime, caller: Draft) -> None:
         """Read the end of a call, which is in the same part; a call that did not end has none."""

@@ -3,14 +3,16 @@
 import os
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import Any, BinaryIO, ClassVar, NamedTuple
 
 from desktop_agent.exchange.foreign_tree import EPOCH, MAX_MESSAGES, Overview, Thread, TreeBuilder, conversation_tree
-from desktop_agent.exchange.import_report import ImportReport
+from desktop_agent.exchange.import_report import ImportReport, Omission
+from desktop_agent.exchange.readers.files import NotReadable, modified_at, open_file, parse_json, sorted_entries
 from desktop_agent.types.conversation_tree import ConversationOrigin, ConversationTree
 from desktop_agent.types.errors import AgentError, Sentence
 
@@ -109,6 +111,114 @@ def found_conversation(
     )
 
 
+class Reading:
+    """Reads files of other programs within limits, and counts in a report what it passes over."""
+
+    def __init__(self, limits: Limits = LIMITS) -> None:
+        self.limits = limits
+        self.report = ImportReport()
+
+    def walk(self, root: Path, depth: int, wanted: Callable[[str], object]) -> Iterator[Path]:
+        """Yield the files with wanted names at most `depth` folders below the root. The root may be a link."""
+        count = 0
+        pending = [(root, depth)]
+        while pending:
+            folder, levels = pending.pop()
+            for entry in sorted_entries(folder):
+                count += 1
+                if count > self.limits.files:
+                    self.report.omit(Omission.TOO_MANY)
+                    return
+                if entry.is_symlink():
+                    self.report.omit(Omission.LINK)
+                elif entry.is_dir(follow_symlinks=False):
+                    if levels:
+                        pending.append((Path(entry.path), levels - 1))
+                elif wanted(entry.name):
+                    self.limits.pause()
+                    yield Path(entry.path)
+
+    def within_size(self, paths: Iterable[Path]) -> Iterator[Path]:
+        """Yield the files of one conversation until all together are too large; then the rest is left out."""
+        size = self.limits.file
+        for path in paths:
+            with suppress(OSError):
+                size -= path.lstat().st_size
+            if size < 0:
+                self.report.omit(Omission.TOO_LARGE)
+                return
+            yield path
+
+    def objects(self, file: BinaryIO) -> Iterator[dict[str, Any]]:
+        """Yield the JSON objects of a file with one on each line."""
+        for number, line in enumerate(self._lines(file)):
+            if number >= self.limits.entries:
+                self.report.omit(Omission.TOO_MANY)
+                return
+            value = parse_json(line)
+            if isinstance(value, dict):
+                yield value
+            else:
+                self.report.omit(Omission.BAD_LINE)
+
+    def _lines(self, file: BinaryIO) -> Iterator[bytes]:
+        """Yield the lines that are there now, stripped. Longer ones, and what is beyond the limit, are skipped."""
+        size = os.fstat(file.fileno()).st_size
+        if size > self.limits.file:
+            self.report.omit(Omission.TOO_LARGE)
+        remaining = min(size, self.limits.file)
+        while remaining > 0:
+            self.limits.pause()
+            line = file.readline(min(self.limits.line, remaining) + 1)
+            if not line:
+                return
+            remaining -= len(line)
+            if len(line) <= self.limits.line or line.endswith(b"\n"):
+                if stripped := line.strip():
+                    yield stripped
+                continue
+            self.report.omit(Omission.LONG_LINE)
+            while remaining > 0 and line and not line.endswith(b"\n"):
+                line = file.readline(min(1_000_000, remaining))
+                remaining -= len(line)
+
+    def document(self, path: Path) -> Any:
+        """Return the JSON of a whole file. Raises NotReadable."""
+        self.limits.pause()
+        with open_file(path) as file:
+            if os.fstat(file.fileno()).st_size > self.limits.document:
+                raise NotReadable("it is too large")
+            value = parse_json(file.read(self.limits.document))
+        if value is None:
+            raise NotReadable("it holds no JSON, or is nested too deep")
+        return value
+
+    def describe_files(
+        self,
+        files: Iterable[tuple[str, Path]],
+        describe: Callable[[str, BinaryIO, datetime], FoundConversation | None],
+    ) -> Iterator[FoundConversation]:
+        """Yield what is found in each file, given with its id. An id counts once; what cannot be read is counted.
+
+        `describe` gets the id, the file, and when it was changed last.
+        """
+        seen: set[str] = set()
+        for conversation_id, path in files:
+            if conversation_id in seen:
+                continue
+            seen.add(conversation_id)
+            try:
+                with open_file(path) as file:
+                    # Before it is read: what is written meanwhile counts as a change.
+                    status = os.fstat(file.fileno())
+                    conversation = describe(conversation_id, file, modified_at(file))
+            except (NotReadable, OSError):
+                self.report.omit(Omission.UNREADABLE_FILE)
+                continue
+            if conversation is not None:
+                yield replace(conversation, file_state=f"{status.st_ino}-{status.st_size}-{status.st_mtime_ns}")
+
+
 @dataclass(frozen=True, slots=True)
 class LoadedConversation:
     """A whole conversation, and what of it was not understood."""
@@ -126,14 +236,6 @@ class HistoryUnreadable(AgentError):
     )
 
 
-class NotReadable(Exception):
-    """The file is not there, not an ordinary one, too large, or holds something else; `reason` says which."""
-
-    def __init__(self, template: str, **values: str) -> None:
-        self.reason = Sentence(template, values)
-        super().__init__(str(self.reason))
-
-
 class ReadConversation(NamedTuple):
     """What was read of a conversation. `changed` is when its file was changed, for missing times."""
 
@@ -146,11 +248,11 @@ class ReadConversation(NamedTuple):
 class ThreadReader:
     """Puts the messages of one conversation together."""
 
-    def __init__(self, limits: Limits) -> None:
-        self.report = ImportReport()
-        self.tree = TreeBuilder(self.report, limits.messages)
+    def __init__(self, reading: Reading) -> None:
+        self.report = reading.report
+        self.tree = TreeBuilder(self.report, reading.limits.messages)
         self.thread = Thread(self.tree)
-        self._limits = limits
+        self._reading = reading
 
 
 class HistoryReader(ABC):
@@ -178,16 +280,17 @@ class HistoryReader(ABC):
 
     def list_conversations(self) -> Iterator[FoundConversation]:
         """Yield the conversations in any order, reading only the beginnings and ends of files."""
-        self.report = ImportReport()
-        yield from self._list()
+        reading = Reading(self._limits)
+        self.report = reading.report
+        yield from self._list(reading)
 
     @abstractmethod
-    def _list(self) -> Iterator[FoundConversation]: ...
+    def _list(self, reading: Reading) -> Iterator[FoundConversation]: ...
 
     def load(self, conversation_id: str) -> LoadedConversation:
         """Return one by its id. Raises HistoryUnreadable."""
         try:
-            content = self._read(conversation_id)
+            content = self._read(conversation_id, Reading(self._limits))
         except (NotReadable, OSError) as error:
             reason = error.reason if isinstance(error, NotReadable) else str(error)
             values: dict[str, str | Sentence] = {"program": self.title, "reason": reason}
@@ -198,5 +301,5 @@ class HistoryReader(ABC):
         return LoadedConversation(tree, content.tree.report)
 
     @abstractmethod
-    def _read(self, conversation_id: str) -> ReadConversation:
+    def _read(self, conversation_id: str, reading: Reading) -> ReadConversation:
         """Read one. Raises NotReadable and OSError."""

@@ -7,7 +7,7 @@ import pytest
 from desktop_agent.exchange.foreign_values import list_in, object_in, parse_time, text_in
 from desktop_agent.exchange.import_report import ImportReport, Omission
 from desktop_agent.exchange.readers.content import picture, picture_from_url, short_title, tool_call, usage_of
-from desktop_agent.exchange.readers.reader import Limits
+from desktop_agent.exchange.readers.reader import Limits, Reading
 from desktop_agent.types.blocks import Base64Source, Image, ToolUse
 from desktop_agent.types.provider_events import Usage
 from tests.desktop_agent.exchange.readers.foreign_homes import PIXEL
@@ -51,11 +51,11 @@ def test_a_title_is_short_and_on_one_line() -> None:
 
 
 def test_a_picture_is_what_its_content_says() -> None:
-    report = ImportReport()
+    reading = Reading()
     expected = Image(source=Base64Source(media_type="image/png", data=PIXEL), name="a.png")
-    assert picture(PIXEL, Limits(), report, "a.png") == (expected,)
-    assert picture_from_url(f"data:image/jpeg;base64,{PIXEL}", Limits(), report, "a.png") == (expected,)
-    assert report.omissions == {}
+    assert picture(PIXEL, reading, "a.png") == (expected,)
+    assert picture_from_url(f"data:image/jpeg;base64,{PIXEL}", reading, "a.png") == (expected,)
+    assert reading.report.omissions == {}
 
 
 @pytest.mark.parametrize(
@@ -70,15 +70,15 @@ def test_a_picture_is_what_its_content_says() -> None:
     ],
 )
 def test_a_picture_that_is_only_named_is_counted_and_not_kept(url: str) -> None:
-    report = ImportReport()
-    assert picture_from_url(url, Limits(), report) == ()
-    assert report.count(Omission.PICTURE) == 1
+    reading = Reading()
+    assert picture_from_url(url, reading) == ()
+    assert reading.report.count(Omission.PICTURE) == 1
 
 
 def test_a_picture_has_a_limit() -> None:
-    report = ImportReport()
-    assert picture(PIXEL, Limits(picture=10), report) == ()
-    assert report.count(Omission.PICTURE) == 1
+    reading = Reading(Limits(picture=10))
+    assert picture(PIXEL, reading) == ()
+    assert reading.report.count(Omission.PICTURE) == 1
 
 
 def test_a_known_call_is_renamed_and_what_is_not_known_stays() -> None:

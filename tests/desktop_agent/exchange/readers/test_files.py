@@ -9,28 +9,16 @@ from typing import Any
 import pytest
 
 from desktop_agent.exchange.import_report import ImportReport, Omission
-from desktop_agent.exchange.readers.files import (
-    NotReadable,
-    describe_files,
-    file_id,
-    locate,
-    open_file,
-    parse_json,
-    read_document,
-    read_objects,
-    read_tail,
-    walk_files,
-    within_size,
-)
-from desktop_agent.exchange.readers.reader import LIMITS, Limits
+from desktop_agent.exchange.readers.files import NotReadable, file_id, locate, open_file, parse_json, read_tail
+from desktop_agent.exchange.readers.reader import LIMITS, Limits, Reading
 
 posix_only = pytest.mark.skipif(sys.platform == "win32", reason="links and pipes")
 
 
 def objects(path: Path, limits: Limits = LIMITS) -> tuple[list[dict[str, Any]], ImportReport]:
-    report = ImportReport()
+    reading = Reading(limits)
     with open_file(path) as file:
-        return list(read_objects(file, limits, report)), report
+        return list(reading.objects(file)), reading.report
 
 
 @posix_only
@@ -52,9 +40,9 @@ def test_no_link_is_walked_or_named_by_an_id(tmp_path: Path) -> None:
     (root / "own" / "b.jsonl").write_text("{}")
     (root / "folder").symlink_to(outside)
     (root / "c.jsonl").symlink_to(outside / "a.jsonl")
-    report = ImportReport()
-    assert list(walk_files(root, 3, lambda _: True, Limits(), report)) == [root / "own" / "b.jsonl"]
-    assert report.omissions == {(Omission.LINK, ""): 2}
+    reading = Reading()
+    assert list(reading.walk(root, 3, lambda _: True)) == [root / "own" / "b.jsonl"]
+    assert reading.report.omissions == {(Omission.LINK, ""): 2}
     with pytest.raises(NotReadable):
         locate((root,), "folder/a", (".jsonl",))
     with pytest.raises(NotReadable):
@@ -67,7 +55,7 @@ def test_the_root_itself_may_be_a_link(tmp_path: Path) -> None:
     (tmp_path / "real" / "own" / "b.jsonl").write_text("{}")
     root = tmp_path / "root"
     root.symlink_to(tmp_path / "real")
-    (path,) = walk_files(root, 1, lambda _: True, Limits(), ImportReport())
+    (path,) = Reading().walk(root, 1, lambda _: True)
     assert file_id(root, path, ".jsonl") == "own/b"
     assert locate((root,), "own/b", (".jsonl",)) == (path, root)
 
@@ -75,9 +63,9 @@ def test_the_root_itself_may_be_a_link(tmp_path: Path) -> None:
 def test_too_many_files_are_counted(tmp_path: Path) -> None:
     for number in range(5):
         (tmp_path / f"{number}").write_text("")
-    report = ImportReport()
-    assert len(list(walk_files(tmp_path, 0, lambda _: True, Limits(files=3), report))) == 3
-    assert report.count(Omission.TOO_MANY) == 1
+    reading = Reading(Limits(files=3))
+    assert len(list(reading.walk(tmp_path, 0, lambda _: True))) == 3
+    assert reading.report.count(Omission.TOO_MANY) == 1
 
 
 def test_a_line_that_is_too_long_is_skipped_alone(tmp_path: Path) -> None:
@@ -119,7 +107,7 @@ def test_a_file_that_grows_is_read_as_it_was(tmp_path: Path) -> None:
     path.write_text('{"n": 0}\n' * 3)
     with open_file(path) as file:
         found = []
-        for value in read_objects(file, Limits(), ImportReport()):
+        for value in Reading().objects(file):
             found.append(value)
             with path.open("a") as more:
                 more.write('{"n": 1}\n' * 1000)
@@ -155,12 +143,12 @@ def test_text_that_is_no_text_is_repaired_and_the_rest_refused(raw: bytes, value
 def test_a_document_has_a_limit(tmp_path: Path) -> None:
     path = tmp_path / "document"
     path.write_text(json.dumps(["x" * 100]))
-    assert read_document(path, Limits()) == ["x" * 100]
+    assert Reading().document(path) == ["x" * 100]
     with pytest.raises(NotReadable, match="too large"):
-        read_document(path, Limits(document=50))
+        Reading(Limits(document=50)).document(path)
     path.write_text("[")
     with pytest.raises(NotReadable, match="no JSON"):
-        read_document(path, Limits())
+        Reading().document(path)
 
 
 def test_the_tail_has_whole_lines_only(tmp_path: Path) -> None:
@@ -172,17 +160,17 @@ def test_the_tail_has_whole_lines_only(tmp_path: Path) -> None:
 
 
 def test_a_file_that_cannot_be_read_does_not_end_the_list(tmp_path: Path) -> None:
-    report = ImportReport()
+    reading = Reading()
     files = [("one", tmp_path / "none"), ("two", tmp_path)]
-    assert list(describe_files(files, lambda _id, _file: None, report)) == []
-    assert report.count(Omission.UNREADABLE_FILE) == 2
+    assert list(reading.describe_files(files, lambda _id, _file, _changed: None)) == []
+    assert reading.report.count(Omission.UNREADABLE_FILE) == 2
 
 
 def test_files_that_are_too_large_together_are_left_out(tmp_path: Path) -> None:
     paths = [tmp_path / name for name in "abc"]
     for path in paths:
         path.write_bytes(b"x" * 10)
-    report = ImportReport()
-    assert list(within_size(paths, 25, report)) == paths[:2]
-    assert report.omissions == {(Omission.TOO_LARGE, ""): 1}
-    assert list(within_size(paths, 30, ImportReport())) == paths
+    reading = Reading(Limits(file=25))
+    assert list(reading.within_size(paths)) == paths[:2]
+    assert reading.report.omissions == {(Omission.TOO_LARGE, ""): 1}
+    assert list(Reading(Limits(file=30)).within_size(paths)) == paths
