@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import ClassVar, Self
+from typing import ClassVar
 
 from desktop_agent.types.errors import AgentError, Sentence
 
@@ -20,39 +20,50 @@ class ExchangeFailed(AgentError):
 
 
 class Omission(StrEnum):
-    """What is left out of other programs' histories, with the template of its sentence."""
+    """What is left out of other programs' histories."""
 
-    template: str
+    HIDDEN = "hidden"
+    UNKNOWN = "unknown"
+    SUMMARY = "summary"
+    BAD_LINE = "bad_line"
+    LONG_LINE = "long_line"
+    TOO_LARGE = "too_large"
+    TOO_MANY = "too_many"
+    LINK = "link"
+    UNREADABLE_FILE = "unreadable_file"
+    COMPRESSED = "compressed"
+    PICTURE = "picture"
+    REPEATED = "repeated"
+    MISSING_PARENT = "missing_parent"
+    CIRCLE = "circle"
+    STRAY_RESULT = "stray_result"
 
-    def __new__(cls, value: str, sentence: Sentence) -> Self:
-        omission = str.__new__(cls, value)
-        omission._value_, omission.template = value, sentence.template
-        return omission
+    @property
+    def template(self) -> str:
+        """The template of its sentence."""
+        return _SENTENCES[self].template
 
-    HIDDEN = "hidden", Sentence("Internal entries of the other program ({name}).")
-    UNKNOWN = "unknown", Sentence("Entries of an unknown kind ({name}).")
-    SUMMARY = "summary", Sentence("Summaries of older messages, which are all here.")
-    BAD_LINE = "bad_line", Sentence("Damaged or unfinished entries.")
-    LONG_LINE = "long_line", Sentence("Entries that are too long.")
-    TOO_LARGE = "too_large", Sentence("Files of which only the beginning was read.")
-    TOO_MANY = "too_many", Sentence("Ends of lists that are too long.")
-    LINK = "link", Sentence("Links, which are not followed.")
-    UNREADABLE_FILE = "unreadable_file", Sentence("Files that cannot be read.")
-    COMPRESSED = (
-        "compressed",
-        Sentence(
-            "Conversations compressed with zstd (.jsonl.zst), which this program cannot unpack. Unpack them with “zstd "
-            "-d” first."
-        ),
-    )
-    PICTURE = "picture", Sentence("Pictures that are damaged, too large, or only named.")
-    REPEATED = "repeated", Sentence("Duplicate entries.")
-    MISSING_PARENT = (
-        "missing_parent",
-        Sentence("Messages whose previous message is missing; they follow the one above them."),
-    )
-    CIRCLE = "circle", Sentence("Messages that name themselves as the message before; each begins a branch.")
-    STRAY_RESULT = "stray_result", Sentence("Results of calls that are missing.")
+
+_SENTENCES = {
+    Omission.HIDDEN: Sentence("Internal entries of the other program ({name})."),
+    Omission.UNKNOWN: Sentence("Entries of an unknown kind ({name})."),
+    Omission.SUMMARY: Sentence("Summaries of older messages, which are all here."),
+    Omission.BAD_LINE: Sentence("Damaged or unfinished entries."),
+    Omission.LONG_LINE: Sentence("Entries that are too long."),
+    Omission.TOO_LARGE: Sentence("Files of which only the beginning was read."),
+    Omission.TOO_MANY: Sentence("Ends of lists that are too long."),
+    Omission.LINK: Sentence("Links, which are not followed."),
+    Omission.UNREADABLE_FILE: Sentence("Files that cannot be read."),
+    Omission.COMPRESSED: Sentence(
+        "Conversations compressed with zstd (.jsonl.zst), which this program cannot unpack. Unpack them with “zstd -d” "
+        "first."
+    ),
+    Omission.PICTURE: Sentence("Pictures that are damaged, too large, or only named."),
+    Omission.REPEATED: Sentence("Duplicate entries."),
+    Omission.MISSING_PARENT: Sentence("Messages whose previous message is missing; they follow the one above them."),
+    Omission.CIRCLE: Sentence("Messages that name themselves as the message before; each begins a branch."),
+    Omission.STRAY_RESULT: Sentence("Results of calls that are missing."),
+}
 
 
 @dataclass(frozen=True, slots=True)
