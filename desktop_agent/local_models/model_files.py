@@ -76,17 +76,24 @@ def _read(path: Path, id_: str, source: str) -> LocalModel | None:
 
 def _candidates(environment: Mapping[str, str], home: Path) -> Iterator[tuple[Path, str, str]]:
     """Yield path, name and program of each file that may be a model."""
-    own = environment.get("OLLAMA_MODELS")
-    for root in (*([own] if own else []), home / ".ollama/models", "/usr/share/ollama/.ollama/models"):
-        yield from _ollama_models(Path(root))
-    for root in (home / ".lmstudio/models", home / ".cache/lm-studio/models"):
-        yield from ((path, model_stem(path), "LM Studio") for path in _gguf_files(root))
+    if named := environment.get("OLLAMA_MODELS"):
+        yield from _ollama_models(Path(named))
+    yield from _ollama_models(home / ".ollama/models")
+    yield from _ollama_models(Path("/usr/share/ollama/.ollama/models"))
     cache = Path(environment.get("XDG_CACHE_HOME") or home / ".cache")
-    hub = environment.get("HF_HUB_CACHE") or Path(environment.get("HF_HOME") or cache / "huggingface", "hub")
-    yield from ((path, model_stem(path), "Hugging Face") for path in _snapshots(Path(hub)))
-    usual = home / "Library/Caches/llama.cpp" if sys.platform == "darwin" else cache / "llama.cpp"
-    downloads = Path(environment.get("LLAMA_CACHE") or usual)
-    yield from ((path, model_stem(path), "llama.cpp") for path in _gguf_files(downloads, depth=1))
+    hugging_face = Path(environment.get("HF_HOME") or cache / "huggingface")
+    hub = Path(environment.get("HF_HUB_CACHE") or hugging_face / "hub")
+    usual_downloads = home / "Library/Caches/llama.cpp" if sys.platform == "darwin" else cache / "llama.cpp"
+    downloads = Path(environment.get("LLAMA_CACHE") or usual_downloads)
+    found = (
+        ("LM Studio", _gguf_files(home / ".lmstudio/models")),
+        ("LM Studio", _gguf_files(home / ".cache/lm-studio/models")),
+        ("Hugging Face", _snapshots(hub)),
+        ("llama.cpp", _gguf_files(downloads, depth=1)),
+    )
+    for program, paths in found:
+        for path in paths:
+            yield path, model_stem(path), program
 
 
 def _ollama_models(root: Path) -> Iterator[tuple[Path, str, str]]:
