@@ -50,7 +50,7 @@ def namespace_command(
     return child_command(PART, _MODULE, json.dumps(spec), *checked, *argv)
 
 
-def supervised_command(argv: Sequence[str], _folder: Path, policy: SandboxPolicy) -> list[str]:
+def supervised_command(argv: Sequence[str], policy: SandboxPolicy) -> list[str]:
     """Return the words that start a program without a sandbox, in a supervisor that ends what it leaves running.
 
     The number of these processes will be in `left_running_file`, if there were any.
@@ -66,7 +66,7 @@ def supervised_command_from_socket(descriptor: int) -> list[str]:
     return child_command(PART, _MODULE, json.dumps({"channel": descriptor}))
 
 
-def landlock_command(argv: Sequence[str], _folder: Path, policy: SandboxPolicy) -> list[str]:
+def landlock_command(argv: Sequence[str], policy: SandboxPolicy) -> list[str]:
     """Return the words that start a program in the current folder, under Landlock."""
     spec = {
         "writable": [str(path) for folder in policy.writable for path in policy.writable_in(folder)],
@@ -237,10 +237,12 @@ def _join(*sentences: Sentence | None) -> Sentence:
 
 def bubblewrap_sandbox(program: str) -> Sandbox:
     """Return the sandbox of namespaces: what is closed does not exist in it."""
-    command = partial(bubblewrap_command, program)
     # One watches from outside, one is the first process inside.
     return Sandbox(
-        *("bubblewrap", command, _BUBBLEWRAP_NOTE, _is_ordinary_user()),
+        "bubblewrap",
+        partial(bubblewrap_command, program),
+        _BUBBLEWRAP_NOTE,
+        _is_ordinary_user(),
         ends_descendants=True,
         extra_processes=2,
         has_own_network=True,
@@ -252,7 +254,10 @@ def landlock_sandbox() -> Sandbox:
     # Landlock has no rule for chmod(2) and the like (Documentation/userspace-api/landlock.rst, "Current limitations").
     # The supervisor ends what the program leaves running.
     return Sandbox(
-        *("Landlock", landlock_command, _LANDLOCK_NOTE, _is_ordinary_user()),
+        "Landlock",
+        lambda argv, _folder, policy: landlock_command(argv, policy),
+        _LANDLOCK_NOTE,
+        _is_ordinary_user(),
         ends_descendants=True,
         extra_processes=1,
         is_supervised=True,
@@ -267,8 +272,14 @@ def _is_ordinary_user() -> bool:
 def no_sandbox(why: Sentence | None = None) -> Sandbox:
     """Return the absence of a sandbox. `why` is for the person, with a remedy if there is one."""
     if sys.platform != "linux":
-        return Sandbox("", lambda argv, _folder, _bounds: list(argv), why)
-    return Sandbox("", supervised_command, why, extra_processes=1, is_supervised=True)
+        return Sandbox("", lambda argv, _folder, _policy: list(argv), why)
+    return Sandbox(
+        "",
+        lambda argv, _folder, policy: supervised_command(argv, policy),
+        why,
+        extra_processes=1,
+        is_supervised=True,
+    )
 
 
 def left_running_file(policy: SandboxPolicy) -> Path:

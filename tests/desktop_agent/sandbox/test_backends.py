@@ -110,7 +110,7 @@ def test_a_launcher_that_cannot_close_itself_in_starts_nothing(tmp_path: Path) -
     import subprocess
 
     policy = SandboxPolicy((tmp_path,), ())
-    argv = backends.landlock_command(("/bin/touch", str(tmp_path / "ran")), tmp_path, policy)
+    argv = backends.landlock_command(("/bin/touch", str(tmp_path / "ran")), policy)
     argv[argv.index("confined") + 1] = '{"writable": 1, "hidden": [], "network": false}'
     ended = subprocess.run(argv, env={}, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert ended.returncode == 125
