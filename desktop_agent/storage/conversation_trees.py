@@ -98,9 +98,9 @@ def load_tree(connection: sqlite3.Connection, id_: str) -> ConversationTree:
     rows = connection.execute(_SELECT_MESSAGES, (conversation_number(connection, id_),)).fetchall()
     if any(above is not None and parent is None for *_, parent, above in rows):
         raise InconsistentData(NOT_A_BRANCH)
-    messages = [
+    messages = tuple(
         TreeMessage(message=message_from_row(*columns), parent=text_or_none(parent)) for *columns, parent, _ in rows
-    ]
+    )
     try:
         return ConversationTree(
             id=record.id,

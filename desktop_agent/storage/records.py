@@ -5,12 +5,11 @@ text with them takes the slow way through the standard library, where they are e
 """
 
 import json
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, TypedDict, TypeVar, cast
+from typing import Annotated, Any, TypedDict, TypeVar, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, to_jsonable_python
@@ -55,23 +54,6 @@ class ConversationState(BaseModel):
     trusted: tuple[UntrustedSource, ...] = ()
     title_usage: Usage | None = None
     specialist_usage: Usage | None = None
-
-    if TYPE_CHECKING:
-
-        def __init__(  # noqa: PLR0913
-            self,
-            *,
-            mode: str = "default",
-            own_mode: Mode | None = None,
-            is_mode_gone: bool = False,
-            policies: Sequence[PromptPolicy] = (),
-            queue: Sequence[QueuedMessage] = (),
-            stopped_run: str | None = None,
-            outside: Sequence[UntrustedSource] = (),
-            trusted: Sequence[UntrustedSource] = (),
-            title_usage: Usage | None = None,
-            specialist_usage: Usage | None = None,
-        ) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)

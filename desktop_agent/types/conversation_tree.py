@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from pydantic import model_validator
 
@@ -108,27 +108,6 @@ class ConversationTree(FrozenModel):
     pinned_at: datetime | None = None
     archived_at: datetime | None = None
     tags: tuple[str, ...] = ()
-
-    if TYPE_CHECKING:
-
-        def __init__(  # noqa: PLR0913
-            self,
-            *,
-            id: str,  # noqa: A002
-            title: str,
-            created_at: datetime,
-            updated_at: datetime,
-            messages: Sequence[TreeMessage] = (),
-            head: str | None = None,
-            model: str | None = None,
-            workspace: str | None = None,
-            origin: ConversationOrigin | None = None,
-            title_is_automatic: bool = True,
-            folder: Sequence[str] = (),
-            pinned_at: datetime | None = None,
-            archived_at: datetime | None = None,
-            tags: Sequence[str] = (),
-        ) -> None: ...
 
     @model_validator(mode="after")
     def _check_order(self) -> Self:

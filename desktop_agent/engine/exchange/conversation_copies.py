@@ -59,9 +59,9 @@ async def merge_conversations(engine: Engine, ids: Sequence[str], heading: Calla
         title=_SEPARATOR.join(record.title for record in records)[:_MAX_TITLE],
         created_at=now(),
         updated_at=now(),
-        messages=[
+        messages=tuple(
             TreeMessage(message=message, parent=parent) for message, parent in zip(messages, parents, strict=False)
-        ],
+        ),
         head=messages[-1].id,
         title_is_automatic=False,
     )
