@@ -18,6 +18,7 @@ from desktop_agent.storage.connection import text_of
 from desktop_agent.types.blocks import Block, Image, JsonObject, Unknown
 from desktop_agent.types.conversation_tree import BranchPoints, ConversationOrigin
 from desktop_agent.types.engine_events import Envelope, Event
+from desktop_agent.types.frozen_model import EMPTY, TupleOf
 from desktop_agent.types.messages import Message, MessageState, Role
 from desktop_agent.types.permissions import Mode, Rule, RuleEffect, RuleScope
 from desktop_agent.types.policies import PromptPolicy, QueuedMessage
@@ -47,11 +48,11 @@ class ConversationState(BaseModel):
     mode: str = "default"
     own_mode: Mode | None = None
     is_mode_gone: bool = False
-    policies: tuple[PromptPolicy, ...] = ()
-    queue: tuple[QueuedMessage, ...] = ()
+    policies: TupleOf[PromptPolicy] = EMPTY
+    queue: TupleOf[QueuedMessage] = EMPTY
     stopped_run: str | None = None
-    outside: tuple[UntrustedSource, ...] = ()
-    trusted: tuple[UntrustedSource, ...] = ()
+    outside: TupleOf[UntrustedSource] = EMPTY
+    trusted: TupleOf[UntrustedSource] = EMPTY
     title_usage: Usage | None = None
     specialist_usage: Usage | None = None
 

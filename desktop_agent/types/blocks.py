@@ -3,14 +3,13 @@
 import base64
 import binascii
 import struct
-from collections.abc import Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
 from desktop_agent.types.errors import ImageRefused, Sentence
-from desktop_agent.types.frozen_model import FrozenModel
+from desktop_agent.types.frozen_model import EMPTY, FrozenModel, TupleOf
 
 
 class ImageDetail(StrEnum):
@@ -185,15 +184,9 @@ class Text(FrozenModel):
 
     type: Literal["text"] = "text"
     text: str
-    citations: tuple[Citation, ...] = ()
+    citations: TupleOf[Citation] = EMPTY
     provider: str = ""
     metadata: JsonObject = Field(default_factory=dict)
-
-    if TYPE_CHECKING:
-
-        def __init__(
-            self, *, text: str, citations: Sequence[Citation] = (), provider: str = "", metadata: JsonObject = ...
-        ) -> None: ...
 
 
 class Json(FrozenModel):
@@ -267,20 +260,9 @@ class ToolResult(FrozenModel):
 
     type: Literal["tool_result"] = "tool_result"
     tool_use_id: str
-    content: tuple[ResultPart, ...] = ()
+    content: TupleOf[ResultPart] = EMPTY
     outcome: Outcome = Outcome.SUCCEEDED
     ran_with: JsonObject | None = None
-
-    if TYPE_CHECKING:
-
-        def __init__(
-            self,
-            *,
-            tool_use_id: str,
-            content: Sequence[ResultPart] = (),
-            outcome: Outcome = Outcome.SUCCEEDED,
-            ran_with: JsonObject | None = None,
-        ) -> None: ...
 
     @property
     def is_error(self) -> bool:

@@ -8,7 +8,7 @@ from typing import Self
 from pydantic import model_validator
 
 from desktop_agent.types.blocks import Text
-from desktop_agent.types.frozen_model import FrozenModel
+from desktop_agent.types.frozen_model import EMPTY, FrozenModel, TupleOf
 from desktop_agent.types.messages import Message, Role, prompt_words
 
 FOUND_PREFIX = "found-"
@@ -98,16 +98,16 @@ class ConversationTree(FrozenModel):
     title: str
     created_at: datetime
     updated_at: datetime
-    messages: tuple[TreeMessage, ...] = ()
+    messages: TupleOf[TreeMessage] = EMPTY
     head: str | None = None
     model: str | None = None
     workspace: str | None = None
     origin: ConversationOrigin | None = None
     title_is_automatic: bool = True
-    folder: tuple[str, ...] = ()
+    folder: TupleOf[str] = EMPTY
     pinned_at: datetime | None = None
     archived_at: datetime | None = None
-    tags: tuple[str, ...] = ()
+    tags: TupleOf[str] = EMPTY
 
     @model_validator(mode="after")
     def _check_order(self) -> Self:

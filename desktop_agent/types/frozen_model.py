@@ -1,9 +1,34 @@
 """The base of models that never change, and what a form has to know about their fields beyond type and title."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict
+
+T = TypeVar("T")
+EMPTY: Any = ()
+"""The default of the fields below, whatever their type."""
+
+if TYPE_CHECKING:
+    # Type checkers take the type of an argument from `__set__` of its field, and that of an attribute from `__get__`.
+
+    class TupleOf(Generic[T]):
+        """A tuple, made of any sequence."""
+
+        def __get__(self, model: object, kind: type) -> tuple[T, ...]: ...
+
+        def __set__(self, model: object, value: Sequence[T]) -> None: ...
+
+    class ListOrTuple(Generic[T]):
+        """A tuple, made of a list or a tuple: of texts, as one text is a sequence of them too."""
+
+        def __get__(self, model: object, kind: type) -> tuple[T, ...]: ...
+
+        def __set__(self, model: object, value: list[T] | tuple[T, ...]) -> None: ...
+
+else:
+    TupleOf = ListOrTuple = tuple[T, ...]
 
 
 class FrozenModel(BaseModel):

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from pydantic import Field, ValidationError
 
@@ -26,7 +26,7 @@ from desktop_agent.types.blocks import (
     detect_media_type,
 )
 from desktop_agent.types.errors import ImageRefused, Sentence
-from desktop_agent.types.frozen_model import FrozenModel
+from desktop_agent.types.frozen_model import EMPTY, FrozenModel, TupleOf
 from desktop_agent.types.provider_events import Origin, StopReason, Usage
 
 
@@ -65,7 +65,7 @@ class Message(FrozenModel):
 
     id: str = Field(default_factory=new_id)
     role: Role
-    blocks: tuple[Block, ...] = ()
+    blocks: TupleOf[Block] = EMPTY
     state: MessageState = MessageState.COMPLETE
     created_at: datetime = Field(default_factory=now)
     model: str | None = None
@@ -73,27 +73,8 @@ class Message(FrozenModel):
     stop_reason: StopReason | None = None
     stop_details: JsonObject | None = None
     origin: Origin | None = None
-    adjustments: tuple[Sentence, ...] = ()
+    adjustments: TupleOf[Sentence] = EMPTY
     injected_by: str | None = None
-
-    if TYPE_CHECKING:
-
-        def __init__(  # noqa: PLR0913
-            self,
-            *,
-            id: str = ...,  # noqa: A002
-            role: Role,
-            blocks: Sequence[Block] = (),
-            state: MessageState = MessageState.COMPLETE,
-            created_at: datetime = ...,
-            model: str | None = None,
-            usage: Usage | None = None,
-            stop_reason: StopReason | None = None,
-            stop_details: JsonObject | None = None,
-            origin: Origin | None = None,
-            adjustments: Sequence[Sentence] = (),
-            injected_by: str | None = None,
-        ) -> None: ...
 
     @property
     def text(self) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field
 
 from desktop_agent.types.blocks import JsonObject, Outcome
-from desktop_agent.types.frozen_model import FrozenModel
+from desktop_agent.types.frozen_model import EMPTY, FrozenModel, ListOrTuple, TupleOf
 from desktop_agent.types.messages import new_id, now
 
 WORKSPACE_ROOT = "."
@@ -54,15 +54,9 @@ class CommandPattern(FrozenModel):
     """
 
     type: Literal["command"] = "command"
-    words: tuple[str, ...] = Field(min_length=1)
+    words: ListOrTuple[str] = Field(min_length=1)
     exact: bool = False
     folder: str | None = Field(default=WORKSPACE_ROOT, min_length=1)
-
-    if TYPE_CHECKING:
-
-        def __init__(
-            self, *, words: list[str] | tuple[str, ...], exact: bool = False, folder: str | None = WORKSPACE_ROOT
-        ) -> None: ...
 
 
 class CommandsPattern(FrozenModel):
@@ -113,38 +107,17 @@ class Rule(FrozenModel):
     id: str = Field(default_factory=new_id)
     effect: RuleEffect
     tool: str = Field(min_length=1)
-    also: tuple[Annotated[str, Field(min_length=1)], ...] = ()
+    also: ListOrTuple[Annotated[str, Field(min_length=1)]] = EMPTY
     pattern: Pattern | None = None
     scope: RuleScope = RuleScope.CONVERSATION
     conversation_id: str | None = None
     workspace: str | None = None
-    answers: tuple[str, ...] = ()
+    answers: TupleOf[str] = EMPTY
     trusts: bool = False
     origin: str = "you"
     created_at: datetime = Field(default_factory=now)
     expires_at: datetime | None = None
     last_used_at: datetime | None = None
-
-    if TYPE_CHECKING:
-
-        def __init__(  # noqa: PLR0913
-            self,
-            *,
-            id: str = ...,  # noqa: A002
-            effect: RuleEffect,
-            tool: str,
-            also: list[str] | tuple[str, ...] = (),
-            pattern: Pattern | None = None,
-            scope: RuleScope = RuleScope.CONVERSATION,
-            conversation_id: str | None = None,
-            workspace: str | None = None,
-            answers: Sequence[str] = (),
-            trusts: bool = False,
-            origin: str = "you",
-            created_at: datetime = ...,
-            expires_at: datetime | None = None,
-            last_used_at: datetime | None = None,
-        ) -> None: ...
 
     @property
     def tools(self) -> tuple[str, ...]:
@@ -203,19 +176,7 @@ class Mode(FrozenModel):
     title: str = Field(min_length=1)
     mutating: Breadth = "ask"
     addendum: str = ""
-    rules: tuple[Rule, ...] = ()
-
-    if TYPE_CHECKING:
-
-        def __init__(
-            self,
-            *,
-            name: str,
-            title: str,
-            mutating: Breadth = "ask",
-            addendum: str = "",
-            rules: Sequence[Rule] = (),
-        ) -> None: ...
+    rules: TupleOf[Rule] = EMPTY
 
     def is_wider_than(self, other: "Mode") -> bool:
         """Return whether more may run unasked, as far as that is known: rules that allow count as wider."""

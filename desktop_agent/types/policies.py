@@ -2,13 +2,13 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import Literal, get_args
 
 from pydantic import Field
 
 from desktop_agent.types.blocks import JsonObject, ToolResult
 from desktop_agent.types.errors import WrongUse
-from desktop_agent.types.frozen_model import FrozenModel
+from desktop_agent.types.frozen_model import EMPTY, FrozenModel, ListOrTuple
 from desktop_agent.types.messages import Message
 from desktop_agent.types.provider_events import StopReason
 from desktop_agent.types.providers import ProviderConfig
@@ -269,26 +269,9 @@ class Specialist(FrozenModel):
     description: str = Field(min_length=1)
     system_prompt: str = Field(min_length=1)
     model: str | None = None
-    tools: tuple[str, ...] = ()
-    specialists: tuple[str, ...] = ()
+    tools: ListOrTuple[str] = EMPTY
+    specialists: ListOrTuple[str] = EMPTY
     mode: str | None = None
     config: ProviderConfig = ProviderConfig()
     share: float = Field(default=0.5, gt=0, le=1)
     limits: Limits = Limits()
-
-    if TYPE_CHECKING:
-
-        def __init__(  # noqa: PLR0913
-            self,
-            *,
-            name: str,
-            description: str,
-            system_prompt: str,
-            model: str | None = None,
-            tools: list[str] | tuple[str, ...] = (),
-            specialists: list[str] | tuple[str, ...] = (),
-            mode: str | None = None,
-            config: ProviderConfig = ...,
-            share: float = 0.5,
-            limits: Limits = ...,
-        ) -> None: ...

@@ -4,7 +4,7 @@ import ipaddress
 from dataclasses import dataclass, field, fields, replace
 from datetime import date, datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 from pydantic import Field
@@ -13,7 +13,7 @@ from desktop_agent.data_files import load_table
 from desktop_agent.types.blocks import SUPPORTED_MEDIA_TYPES, JsonObject, MediaType
 from desktop_agent.types.dialects import Dialect
 from desktop_agent.types.errors import RemedyAction, Sentence, WrongUse
-from desktop_agent.types.frozen_model import FrozenModel, OptionalNumber
+from desktop_agent.types.frozen_model import EMPTY, FrozenModel, ListOrTuple, OptionalNumber
 from desktop_agent.types.messages import Message
 from desktop_agent.types.tool_calls import ToolSpec
 
@@ -146,28 +146,9 @@ class ProviderConfig(ConversationParameters):
     show_reasoning: bool = True
     response_format: JsonFormat | None = None
     caching: PromptCaching = PromptCaching()
-    stop_sequences: tuple[str, ...] = ()
+    stop_sequences: ListOrTuple[str] = EMPTY
     extra_options: JsonObject = Field(default_factory=dict)
     timeouts: Timeouts = Timeouts()
-
-    if TYPE_CHECKING:
-
-        def __init__(  # noqa: PLR0913
-            self,
-            *,
-            temperature: float | None = None,
-            max_tokens: int | None = None,
-            top_p: float | None = None,
-            top_k: int | None = None,
-            reasoning: Reasoning | None = None,
-            show_reasoning: bool = True,
-            response_format: JsonFormat | None = None,
-            caching: PromptCaching = ...,
-            system_prompt: str | None = None,
-            stop_sequences: list[str] | tuple[str, ...] = (),
-            extra_options: JsonObject = ...,
-            timeouts: Timeouts = ...,
-        ) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
