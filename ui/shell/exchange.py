@@ -16,6 +16,7 @@ from ui.bridge.sentence_lists import quoted_names
 from ui.settings.found_histories import FoundHistoriesDialog
 from ui.shell.attachments import safe_file_name
 from ui.shell.banners import Banner, BannerArea, BannerButton
+from ui.style.controls import show_in_front
 from ui.style.text import labelled, show_hidden, translate_sentence
 from ui.style.theme import ThemeSource
 from ui.style.widgets import QuestionBox
@@ -62,6 +63,7 @@ class ExchangePresenter(QObject):
         self._banners = banners
         self._window = window
         self._dialog: QFileDialog | None = None
+        self._found_dialog: FoundHistoriesDialog | None = None
         self._opener = AddressOpener(self)
         self._opener.failed.connect(banners.show_notice)
         exchange.progressed.connect(self._show_progress)
@@ -119,6 +121,7 @@ class ExchangePresenter(QObject):
     def import_file(self) -> None:
         """Ask for an export, of this program or of an account elsewhere."""
         if self._dialog is not None:
+            show_in_front(self._dialog)
             return
         dialog = self._create_dialog(self.tr("Import conversations"))
         dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
@@ -131,14 +134,22 @@ class ExchangePresenter(QObject):
         self._exchange.find_programs()
 
     def _offer_found(self, programs: list[FoundProgram]) -> None:
-        dialog = FoundHistoriesDialog(programs, self._window)
+        if self._found_dialog is not None:
+            show_in_front(self._found_dialog)
+            return
+        dialog = self._found_dialog = FoundHistoriesDialog(programs, self._window)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.import_requested.connect(self._exchange.import_found)
+        dialog.finished.connect(self._on_found_closed)
         dialog.open()
+
+    def _on_found_closed(self) -> None:
+        self._found_dialog = None
 
     def _ask_target(self, name: str, formats: dict[str, ExportFormat | None], ids: Sequence[str] | None) -> None:
         """Ask for a file in one of these formats, or for a folder; None is PDF, which is printed here."""
         if self._dialog is not None:
+            show_in_front(self._dialog)
             return
         dialog = self._create_dialog(self.tr("Export"))
         dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)

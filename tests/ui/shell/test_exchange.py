@@ -57,6 +57,20 @@ def test_a_conversation_is_exported_in_the_chosen_format(on_screen, tmp_path):
     on_screen(work, Turn(ContentDelta("gold")))
 
 
+def test_a_dialog_that_is_open_comes_to_the_front_when_it_is_wanted_again(on_screen):
+    async def work(screen):
+        dialog = await dialog_of(screen, "Export all conversations…")
+        for again in ("Export all conversations…", "Import conversations…"):
+            screen.window.activateWindow()
+            await until(screen.window.isActiveWindow)
+            assert await dialog_of(screen, again) is dialog
+            await until(dialog.isActiveWindow)
+        dialog.reject()
+        assert screen.desk.exchange()._dialog is None
+
+    on_screen(work)
+
+
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="xdg-open is Linux's")
 def test_the_folder_of_an_export_is_opened(on_screen, monkeypatch, tmp_path):
     opened = fake_opener(tmp_path, monkeypatch, 3)
@@ -179,5 +193,12 @@ def test_what_other_assistants_left_is_offered_and_imported(on_screen, tmp_path,
         assert ": 0." not in banner_text(screen)
         (record,) = await screen.engine.store.list_conversations()
         assert record.origin.program == "claude-code"
+        dialog = await offered(screen)
+        screen.window.activateWindow()
+        await until(screen.window.isActiveWindow)
+        await offered(screen)
+        await until(dialog.isActiveWindow)
+        assert [other for other in screen.window.findChildren(FoundHistoriesDialog) if other.isVisible()] == [dialog]
+        dialog.reject()
 
     on_screen(work)
