@@ -63,6 +63,8 @@ class FolderDialog(QDialog):
         vbox(*parts, parent=self, spacing=SPACE_M, margins=SPACE_L)
         self._name.textChanged.connect(self._refresh)
         self._form.changed.connect(self._fit_height)
+        themes.changed.connect(self._draw_swatches)
+        self._draw_swatches()
         self._name.selectAll()
         self._refresh()
 
@@ -100,11 +102,14 @@ class FolderDialog(QDialog):
         swatch.setProperty("square", "true")
         swatch.setAccessibleName(name)
         swatch.setToolTip(plain_tooltip(name))
-        side = round(ICON_SIZE * self._themes.zoom / 100)
-        swatch.setIcon(QIcon(pixmap("folder", folder_tint(self._themes.theme, colour.value), side, 2)))
-        swatch.setIconSize(QSize(side, side))
         self._colours.addButton(swatch)
         return swatch
+
+    def _draw_swatches(self) -> None:
+        side = round(ICON_SIZE * self._themes.zoom / 100)
+        for colour, swatch in zip(FolderColour, self._swatches, strict=True):
+            swatch.setIcon(QIcon(pixmap("folder", folder_tint(self._themes.theme, colour.value), side, 2)))
+            swatch.setIconSize(QSize(side, side))
 
     def _refresh(self) -> None:
         self._accept.setEnabled(bool(clean_name(self._name.text(), MAX_FOLDER_NAME)))
@@ -240,7 +245,7 @@ class TagDialog(_PickDialog):
         self._tags_before, self._tags_now = common, set(common)
         self._in_some = {tag for names in given for tag in names} - common
         super().__init__(themes, parent)
-        self.panel.confirmed.connect(self._finish)
+        self.panel.confirmed.connect(self._confirm)
         cancel, done = button(self.tr("Cancel"), self.reject), button(self.tr("Done"), self._finish, "primary")
         self.build(self.tr("Tags"), self.tr("Find a tag, or name a new one"), cancel, done)
 
@@ -279,6 +284,11 @@ class TagDialog(_PickDialog):
         )
         icon = "check" if is_given else "minus" if tag in self._in_some else "tag"
         return ResultRow(text=tag, icon=icon, spoken=f"{tag}, {state}", tip=tag, is_choosable=True)
+
+    def _confirm(self) -> None:
+        # Without any tag nothing can have been chosen: the dialog asks for a name.
+        if self._tags:
+            self._finish()
 
     def _finish(self) -> None:
         added = sorted(self._tags_now - self._tags_before)

@@ -552,6 +552,20 @@ def test_enter_after_a_typed_tag_is_done_and_takes_nothing_away(qtbot):
     assert (chosen, dialog.isVisible()) == ([(["new", "urgent"], [])], False)
 
 
+def test_enter_without_any_tag_waits_for_a_name(qtbot):
+    themes, window = ThemeSource(), QWidget()
+    qtbot.addWidget(window)
+    dialog = TagDialog(themes, (), ((),), window)
+    dialog.show()
+    field = dialog.findChild(QLineEdit)
+    QTest.keyClick(field, Qt.Key.Key_Return)
+    assert dialog.isVisible()
+    QTest.keyClicks(field, "new")
+    QTest.keyClick(field, Qt.Key.Key_Return)
+    QTest.keyClick(field, Qt.Key.Key_Return)
+    assert not dialog.isVisible()
+
+
 def test_rows_are_dropped_on_a_folder_and_on_the_line_above(on_screen):
     async def work(screen):
         await store_conversations(screen, "a", "b")
