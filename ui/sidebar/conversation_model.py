@@ -4,7 +4,7 @@ import json
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Literal, Protocol
 
 from PySide6.QtCore import (
@@ -167,6 +167,8 @@ class ConversationModel(QAbstractListModel):
     def __init__(self, parent: QObject | None = None, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         super().__init__(parent)
         self._now = now
+        self._day: date | None = None
+        """The day by which the rows are grouped."""
         self._places: Sequence[PlaceRow] = ()
         self._shown: Sequence[Conversation] = ()
         self._groups: list[DateGroup] = []
@@ -176,7 +178,9 @@ class ConversationModel(QAbstractListModel):
 
     def set_conversations(self, conversations: Sequence[Conversation], places: Sequence[PlaceRow] = ()) -> None:
         """Replace or reorder the rows. Current, selected and edited rows move along."""
-        groups = date_groups(conversations, self._now())
+        now = self._now()
+        self._day = now.astimezone().date()
+        groups = date_groups(conversations, now)
         is_same = groups == self._groups and [place.id for place in places] == [place.id for place in self._places]
         if is_same and _same_ids(conversations, self._shown):
             self._shown, self._places = conversations, places
@@ -193,6 +197,11 @@ class ConversationModel(QAbstractListModel):
         rows |= {place.id: number for number, place in enumerate(places)}
         self.changePersistentIndexList(indexes, [self.index(rows.get(moved_id, -1)) for moved_id in moving_ids])
         self.layoutChanged.emit()
+
+    def check_day(self) -> None:
+        """Put the rows under other headings if another day has begun, or the clock was set."""
+        if self._shown and self._now().astimezone().date() != self._day:
+            self.set_conversations(self._shown, self._places)
 
     @property
     def count(self) -> int:

@@ -13,17 +13,20 @@ from PySide6.QtCore import (
     QRect,
     QSize,
     Qt,
+    QTimer,
     Signal,
 )
 from PySide6.QtGui import (
     QFocusEvent,
     QGuiApplication,
+    QHideEvent,
     QKeyEvent,
     QKeySequence,
     QMouseEvent,
     QPainter,
     QPaintEvent,
     QShortcut,
+    QShowEvent,
 )
 from PySide6.QtWidgets import (
     QAbstractItemDelegate,
@@ -49,6 +52,7 @@ from ui.style.theme import SPACE_M, SPACE_S, ThemeSource
 _NO_INDEX = QModelIndex()
 _BUTTON_MARGIN = 6
 """Pixels between the edge of the button and its icon."""
+_DAY_CHECK_MS = 60_000
 
 
 class ConversationView(QListView):
@@ -91,6 +95,9 @@ class ConversationView(QListView):
         # The Menu key does the same, for whatever row is current.
         self._button.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self._button.hide()
+        # A timer until midnight would be late after a sleep, or when the clock is set.
+        self._day_timer = QTimer(self, interval=_DAY_CHECK_MS)
+        self._day_timer.timeout.connect(self.rows.check_day)
         self._build()
         self._connect()
 
@@ -129,6 +136,15 @@ class ConversationView(QListView):
     def rename_current(self) -> None:
         """Edit the title in place."""
         self._rename(self.currentIndex())
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self.rows.check_day()
+        self._day_timer.start()
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        super().hideEvent(event)
+        self._day_timer.stop()
 
     def updateGeometries(self) -> None:
         super().updateGeometries()

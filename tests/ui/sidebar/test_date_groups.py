@@ -78,6 +78,20 @@ def driver(qtbot):
     return made
 
 
+def test_the_headings_are_those_of_the_day_in_a_window_that_stays_open(driver):
+    driver.bot.keyClick(driver.rows, Qt.Key.Key_Down)
+    model = driver.rows.rows
+    tomorrow = datetime.now().astimezone() + timedelta(1)
+    model._now = lambda: tomorrow
+    driver.rows._day_timer.timeout.emit()
+    assert rows_of(model)[:5] == ["Yesterday", "C0", "Previous 7 days", "C1", "C3"]
+    assert driver.rows.currentIndex().data() == "C0"
+    model._now = lambda: tomorrow - timedelta(1)
+    driver.pane.hide()
+    driver.pane.show()
+    assert rows_of(model)[:4] == ["Today", "C0", "Yesterday", "C1"]
+
+
 def test_the_keyboard_passes_over_headings(driver):
     seen = []
     for key in (*[Qt.Key.Key_Down] * 4, Qt.Key.Key_Home, Qt.Key.Key_Up, Qt.Key.Key_End, Qt.Key.Key_PageUp):
