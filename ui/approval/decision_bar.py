@@ -129,7 +129,7 @@ class DecisionBar(ShortcutBar):
     def set_editing(self, editing: bool) -> None:  # noqa: FBT001  # a setter, like Qt's own
         """Set whether the arguments are being edited: the button then discards the edits, and by no bare letter."""
         if editing:
-            self._edit.set_command(self.tr("Discard edits"), "Ctrl+Shift+E")
+            self._edit.set_command(self.tr("Discard edits"), "Ctrl+Shift+D")
         else:
             self._edit.set_command(self.tr("Edit arguments"), "E")
         self._allowing.update_keys()
