@@ -26,6 +26,8 @@ from ui.sidebar.title_dialog import TitleDialog
 from ui.style.accessibility import install_accessibility
 from ui.style.widgets import QuestionBox
 
+CONTROL = Qt.KeyboardModifier.ControlModifier
+
 
 def answers(text="Yes"):
     return Turn(ContentDelta(text))
@@ -171,6 +173,35 @@ def test_what_a_window_asks_of_the_program_is_done(on_screen):
         settings.reject()
         window.banners.show_error(NoModelChosen("No model is chosen."))
         assert button(window, "Choose model").isVisible()
+
+    on_screen(work, answers())
+
+
+def test_the_keys_of_the_main_window_are_for_the_conversation_of_each(on_screen):
+    async def work(screen):
+        await screen.say("One")
+        window = await open_beside(screen, screen.conversation.id)
+        screen.desk.library.new()
+        await screen.idle()
+        window.raise_window()
+        await until(editor(window).hasFocus)
+        QTest.keyClick(window, Qt.Key.Key_E, CONTROL | Qt.KeyboardModifier.AltModifier)
+        await until(lambda: editor(window).toPlainText() == "One")
+        assert screen.editor.toPlainText() == ""
+        preferences = screen.engine.preferences
+        keys = {"find": "F4"}
+        await screen.engine.change_preferences(preferences.with_changes("shortcuts", keys=keys))
+        QTest.keyClick(window, Qt.Key.Key_F, CONTROL)
+        assert not window.page.navigation.find_bar.isVisible()
+        QTest.keyClick(window, Qt.Key.Key_F4)
+        assert window.page.navigation.find_bar.isVisible()
+        QTest.keyClick(window, Qt.Key.Key_Plus, CONTROL)
+        await until(lambda: screen.engine.preferences.appearance.zoom == 110)
+        QTest.keyClick(window, Qt.Key.Key_Comma, CONTROL)
+        settings = await until(lambda: screen.desk._settings_presenter._dialog)
+        await until(settings.isActiveWindow)
+        settings.reject()
+        assert "Ctrl+Shift+A" in window.page.composer.attach_button.toolTip()
 
     on_screen(work, answers())
 

@@ -9,7 +9,8 @@ from PySide6.QtWidgets import QWidget
 from ui.style.text import native_shortcut
 
 
-def _always() -> bool:
+def always() -> bool:
+    """Return True: an action that applies at any time."""
     return True
 
 
@@ -31,7 +32,7 @@ class WindowAction(QAction):
         keys: str | QKeySequence.StandardKey | None = None,
         command: Callable[[], object] = lambda: None,
         synonyms: str = "",
-        applies: Callable[[], bool] = _always,
+        applies: Callable[[], bool] = always,
     ) -> None:
         super().__init__(text, window)
         self.menu_name, self.section = place.split("/")

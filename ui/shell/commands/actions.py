@@ -16,14 +16,15 @@ from ui.bridge.settings import Settings
 from ui.bridge.storage import DiskMonitor, PictureStore
 from ui.composer.parameter_buttons import PARAMETERS_KEYS, REASONING_KEYS
 from ui.composer.question_card import QUESTION_KEYS
-from ui.shell.commands.action import WindowAction, apply_shortcuts, window_actions
+from ui.shell.commands.action import WindowAction, always, apply_shortcuts, window_actions
 from ui.shell.commands.command_palette import PalettePresenter
 from ui.shell.commands.menu_bar import MenuBarPresenter
+from ui.shell.commands.page_shortcuts import page_commands, show_page_keys
 from ui.shell.settings import SettingsPresenter
 from ui.shell.window import MainWindow
 from ui.sidebar.organising import OrganisePresenter
 from ui.sidebar.row_menus import RowAction
-from ui.style.controls import set_keys_tooltip, show_in_front
+from ui.style.controls import show_in_front
 from ui.style.pickers import MODE_SHORTCUT as MODE_KEYS
 from ui.style.theme import ThemeSource
 from ui.transcript.input.last_answer import LastAnswer
@@ -93,6 +94,7 @@ class WindowActions(QObject):
         self._organising = organising
         self._settings = settings
         self._add = partial(WindowAction, window)
+        self._commands = page_commands(window.page)
         self._menus = MenuBarPresenter(window, settings)
         self._shown_keys: dict[str, str] = {}
         # The palette comes first: it lists all other actions, but not itself.
@@ -157,33 +159,38 @@ class WindowActions(QObject):
         leave = add("file/quit", "quit", self.tr("Quit"), "Ctrl+Q", window.quit, self.tr("exit close end"))
         leave.setMenuRole(QAction.MenuRole.QuitRole)
 
+    def _add_in_page(
+        self,
+        place: str,
+        name: str,
+        text: str,
+        keys: str | QKeySequence.StandardKey | None = None,
+        synonyms: str = "",
+        applies: Callable[[], bool] | None = None,
+    ) -> WindowAction:
+        """Add an action of the page; without `applies` it needs messages."""
+        return self._add(place, name, text, keys, self._commands[name], synonyms, applies or self._has_messages)
+
     def _add_edit(self) -> None:
-        add, page, banners = self._add, self._window.page, self._window.banners
+        add, page, banners = self._add_in_page, self._window.page, self._window.banners
         # An editor that has the focus handles these keys itself.
         keys, text = QKeySequence.StandardKey.Undo, self.tr("Undo the last change to conversations")
-        add("edit/undo", "undo", text, keys, banners.undo_last, self.tr("restore"), lambda: banners.offers_undo)
-        other_words = self.tr("revert restore files rewind")
-        text, command = self.tr("Undo all changes since this message…"), page.undo.undo_here
-        add("edit/undo", "undo-files", text, "Ctrl+Alt+Z", command, other_words, self._has_messages)
-        find = page.navigation.find_bar
-        other_words = self.tr("search words text")
-        text, command = self.tr("Find in conversation"), page.navigation.find
-        add("edit/find", "find", text, "Ctrl+F", command, other_words, self._has_messages)
-        add("edit/find", "find-next", self.tr("Find next"), "F3", lambda: find.step(1), "", self._has_messages)
-        text = self.tr("Find previous")
-        add("edit/find", "find-previous", text, "Shift+F3", lambda: find.step(-1), "", self._has_messages)
-        other_words = self.tr("find titles list filter chats")
-        text = self.tr("Search conversations")
-        add("edit/find", "search", text, "Ctrl+Shift+F", partial(_search, self._window), other_words)
+        add("edit/undo", "undo", text, keys, self.tr("restore"), lambda: banners.offers_undo)
+        text, other_words = self.tr("Undo all changes since this message…"), self.tr("revert restore files rewind")
+        add("edit/undo", "undo-files", text, "Ctrl+Alt+Z", other_words)
+        add("edit/find", "find", self.tr("Find in conversation"), "Ctrl+F", self.tr("search words text"))
+        add("edit/find", "find-next", self.tr("Find next"), "F3")
+        add("edit/find", "find-previous", self.tr("Find previous"), "Shift+F3")
+        text, other_words = self.tr("Search conversations"), self.tr("find titles list filter chats")
+        self._add("edit/find", "search", text, "Ctrl+Shift+F", partial(_search, self._window), other_words)
         answer = LastAnswer(page.transcript.row_viewport, page.transcript.context_menu)
         # Not Ctrl+Shift+C, as in other programs: in the approval dialog it allows a call for the whole conversation.
         text, other_words = self.tr("Copy last answer"), self.tr("clipboard response reply message")
-        add("edit/copy", "copy-answer", text, "Ctrl+Alt+C", answer.copy, other_words, lambda: answer.exists)
+        add("edit/copy", "copy-answer", text, "Ctrl+Alt+C", other_words, lambda: answer.exists)
         text, other_words = self.tr("Copy last code block"), self.tr("clipboard source snippet program")
-        add("edit/copy", "copy-code", text, "Ctrl+Alt+Shift+C", answer.copy_code, other_words, lambda: answer.has_code)
-        other_words = self.tr("export save")
-        text, command = self.tr("Copy conversation as Markdown"), page.transcript.context_menu.copy_all
-        add("edit/copy", "copy-conversation", text, None, command, other_words, self._has_messages)
+        add("edit/copy", "copy-code", text, "Ctrl+Alt+Shift+C", other_words, lambda: answer.has_code)
+        text, other_words = self.tr("Copy conversation as Markdown"), self.tr("export save")
+        add("edit/copy", "copy-conversation", text, None, other_words)
 
     def _add_settings(self, pages: SettingsPresenter) -> WindowAction:
         other_words = self.tr("preferences options configuration")
@@ -219,7 +226,7 @@ class WindowActions(QObject):
         return trash
 
     def _add_zoom(self) -> None:
-        add, page, settings = self._add, self._window.page, self._settings
+        add, settings = self._add, self._settings
         keys, other_words = QKeySequence.StandardKey.ZoomIn, self.tr("zoom in text size bigger font")
         add("view/text", "zoom-in", self.tr("Larger text"), keys, lambda: settings.zoom(1), other_words)
         keys, other_words = QKeySequence.StandardKey.ZoomOut, self.tr("zoom out text size font")
@@ -229,8 +236,7 @@ class WindowActions(QObject):
         text = self.tr("Open the menu bar")
         add("view/menus", "menu-bar", text, "F10", self._menus.open, self.tr("menus alt"))
         text, other_words = self.tr("Caret browsing"), self.tr("select cursor")
-        command = page.navigation.toggle_caret
-        add("view/menus", "caret-browsing", text, "F7", command, other_words, self._has_messages)
+        self._add_in_page("view/menus", "caret-browsing", text, "F7", other_words)
 
     def _add_conversation(self) -> None:
         window, act, applies = self._window, self._organising.act, self._organising.applies
@@ -261,35 +267,31 @@ class WindowActions(QObject):
         for action, undo in ((added["pin"], added["unpin"]), (added["archive"], added["unarchive"])):
             action.undo, undo.undone = undo, action
         other_words, text = self.tr("tree versions history all"), self.tr("Branches of this conversation")
-        command = window.page.branches.tree.open
-        self._add("conversation/copy", "branches", text, "Ctrl+Shift+B", command, other_words, self._has_messages)
+        self._add_in_page("conversation/copy", "branches", text, "Ctrl+Shift+B", other_words)
         other_words, text = self.tr("compact shorten context"), self.tr("Summarise older messages")
-        command = window.page.compact
-        self._add("conversation/copy", "summarise", text, None, command, other_words, self._has_messages)
+        self._add_in_page("conversation/copy", "summarise", text, None, other_words)
         other_words, text = self.tr("remove chat trash bin"), self.tr("Delete this conversation")
         command, can_delete = window.sidebar.delete_current, partial(_can_delete, window)
         self._add("conversation/delete", "delete", text, None, command, other_words, can_delete)
 
     def _add_choices(self) -> None:
-        add, page, has = self._add, self._window.page, self._has_conversation
+        add, has = partial(self._add_in_page, "conversation/model"), self._has_conversation
         text, other_words = self.tr("Choose model"), self.tr("switch change another")
-        add("conversation/model", "choose-model", text, "Ctrl+M", page.models.picker.open_list, other_words, has)
+        add("choose-model", text, "Ctrl+M", other_words, has)
         text, other_words = self.tr("Choose reasoning"), self.tr("thinking effort")
-        reasoning = page.models.reasoning
-        command, applies = reasoning.open_menu, lambda: bool(reasoning.choices)
-        add("conversation/model", "choose-reasoning", text, REASONING_KEYS, command, other_words, applies)
+        reasoning = self._window.page.models.reasoning
+        add("choose-reasoning", text, REASONING_KEYS, other_words, lambda: bool(reasoning.choices))
         text = self.tr("Conversation settings")
         other_words = self.tr("temperature system prompt instructions parameters length of the answer")
-        command = page.models.edit_parameters
-        add("conversation/model", "conversation-settings", text, PARAMETERS_KEYS, command, other_words, has)
+        add("conversation-settings", text, PARAMETERS_KEYS, other_words, has)
         text, other_words = self.tr("Choose mode"), self.tr("permissions approval plan accept edits")
-        command = page.session_controls.picker.open_menu
-        add("conversation/model", "choose-mode", text, MODE_KEYS, command, other_words, has)
+        add("choose-mode", text, MODE_KEYS, other_words, has)
 
     def _add_message(self) -> None:
-        add, page, composer = self._add, self._window.page, self._window.page.composer
-        other_words = self.tr("type prompt")
-        add("message/write", "write", self.tr("Write a message"), "Ctrl+L", composer.editor.setFocus, other_words)
+        add, in_page = self._add, self._add_in_page
+        page, composer = self._window.page, self._window.page.composer
+        text, other_words = self.tr("Write a message"), self.tr("type prompt")
+        in_page("message/write", "write", text, "Ctrl+L", other_words, always)
         self._send = add("message/write", "send", self.tr("Send the message"), None, composer.send)
         text = self.tr("New line in the message")
         self._new_line = add("message/write", "new-line", text, None, lambda: composer.editor.insert_text("\n"))
@@ -297,28 +299,22 @@ class WindowActions(QObject):
         is_working = partial(_is_working, self._window)
         add("message/write", "stop", text, None, composer.stop, other_words, is_working).show_keys("Esc")
         text, other_words = self.tr("Attach files"), self.tr("picture photo image text upload")
-        add("message/write", "attach", text, "Ctrl+Shift+A", composer.choose_files, other_words)
+        in_page("message/write", "attach", text, "Ctrl+Shift+A", other_words, always)
         text, queue = self.tr("Waiting messages"), page.session_controls.queue
-        applies, words = lambda: bool(queue.rows), self.tr("queue")
-        add("message/queue", "queue", text, "Ctrl+Shift+W", queue.take_focus, words, applies)
+        in_page("message/queue", "queue", text, "Ctrl+Shift+W", self.tr("queue"), lambda: bool(queue.rows))
         text, card = self.tr("Answer the question"), page.session_controls.questions
-        add("message/queue", "answer", text, QUESTION_KEYS, card.take_focus, "", lambda: card.question is not None)
+        in_page("message/queue", "answer", text, QUESTION_KEYS, "", lambda: card.question is not None)
 
     def _add_versions(self) -> None:
-        branches, editing = self._window.page.branches, self._window.page.editing
-        add = partial(self._add, "message/versions", applies=self._has_messages)
-        other_words = self.tr("change message correct")
-        add("edit-last", self.tr("Edit last prompt"), "Ctrl+Alt+E", editing.edit_last, other_words)
-        other_words = self.tr("retry again answer anew")
-        add("regenerate", self.tr("Regenerate answer"), "Ctrl+Alt+R", branches.regenerate_here, other_words)
+        add, branches = partial(self._add_in_page, "message/versions"), self._window.page.branches
+        add("edit-last", self.tr("Edit last prompt"), "Ctrl+Alt+E", self.tr("change message correct"))
+        add("regenerate", self.tr("Regenerate answer"), "Ctrl+Alt+R", self.tr("retry again answer anew"))
         other_words, text = self.tr("go on resume after stop limit"), self.tr("Continue answer")
-        add("continue", text, None, branches.continue_at_end, other_words, applies=lambda: branches.can_continue)
-        other_words, text = self.tr("branch before after"), self.tr("Previous version")
-        add("previous-version", text, None, lambda: branches.step_version(-1), other_words)
-        add("next-version", self.tr("Next version"), None, lambda: branches.step_version(1), other_words)
-        other_words = self.tr("remove message prompt answer for good")
-        text, command = self.tr("Delete message…"), branches.delete_here
-        self._add("message/delete", "delete-message", text, None, command, other_words, self._has_messages)
+        add("continue", text, None, other_words, lambda: branches.can_continue)
+        add("previous-version", self.tr("Previous version"), None, self.tr("branch before after"))
+        add("next-version", self.tr("Next version"), None, self.tr("branch before after"))
+        text, other_words = self.tr("Delete message…"), self.tr("remove message prompt answer for good")
+        self._add_in_page("message/delete", "delete-message", text, None, other_words)
 
     def _add_help(self, help_: HelpPresenter) -> tuple[WindowAction, WindowAction]:
         add, other_words = self._add, self.tr("guide manual introduction how to")
@@ -357,14 +353,9 @@ class WindowActions(QObject):
         self._new_line.show_keys("Shift+Enter" if sends else "Enter")
 
     def _show_keys(self, keys: Mapping[str, str]) -> None:
-        page, sidebar = self._window.page, self._window.sidebar
+        sidebar = self._window.sidebar
         sidebar.show_keys(keys["new-conversation"], keys["new-unstored-conversation"], keys["search"])
-        set_keys_tooltip(page.composer.attach_button, self.tr("Attach files"), keys["attach"])
-        page.models.picker.show_keys(keys["choose-model"])
-        page.models.reasoning.show_keys(keys["choose-reasoning"])
-        page.models.parameters.show_keys(keys["conversation-settings"])
-        page.session_controls.picker.show_keys(keys["choose-mode"])
-        page.session_controls.questions.show_keys(keys["answer"])
+        show_page_keys(self._window.page, keys)
 
 
 def _search(window: MainWindow) -> None:

@@ -100,10 +100,7 @@ class ConversationWindow(QWidget):
         for keys, command in (
             ("Ctrl+W", self.close),
             (MAIN_KEYS, self.main_requested.emit),
-            ("Ctrl+F", page.navigation.find),
             ("F2", self._rename),
-            ("Ctrl+L", page.composer.editor.setFocus),
-            ("Ctrl+M", page.models.picker.open_list),
         ):
             QShortcut(QKeySequence(keys), self).activated.connect(command)
 
