@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING, Literal
 
 from PySide6.QtCore import QObject, QPoint, QPointF, QSize
 from PySide6.QtGui import QGuiApplication, QKeyEvent, QPaintEvent, QResizeEvent, QTextBlock
-from PySide6.QtWidgets import QFrame, QLabel, QLineEdit, QPlainTextEdit, QPushButton, QSizePolicy, QToolButton, QWidget
+from PySide6.QtWidgets import (
+    QApplication,
+    QFrame,
+    QLabel,
+    QLineEdit,
+    QPlainTextEdit,
+    QPushButton,
+    QSizePolicy,
+    QToolButton,
+    QWidget,
+)
 from shiboken6 import isValid
 
 from ui.style.text import escape_mnemonics, native_shortcut, plain_tooltip, with_keys
@@ -107,7 +117,17 @@ class _WrappedLabel(QLabel):
 
 
 def show_in_front(window: QWidget) -> None:
-    """Show a window before all others, with the keyboard."""
+    """Show a window before all others, with the keyboard; a dialog over the window that the person is in.
+
+    Over its parent, a dialog that waits there would hide and block it.
+    """
+    if window.parentWidget() is not None:
+        over = QApplication.activeWindow() or window
+        while (parent := over.parentWidget()) is not None:
+            over = parent.window()
+        # Not `winId()`, which makes a native window of each sibling, too.
+        window.create()
+        window.windowHandle().setTransientParent(over.windowHandle())
     window.show()
     window.raise_()
     window.activateWindow()

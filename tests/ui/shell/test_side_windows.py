@@ -8,7 +8,7 @@ from weakref import ref
 from PySide6.QtCore import QRect, Qt
 from PySide6.QtGui import QAccessible
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QPushButton
+from PySide6.QtWidgets import QDialog, QLineEdit, QPlainTextEdit, QPushButton
 
 from desktop_agent.conversation.items import AnswerItem, UserItem
 from desktop_agent.types.errors import WrongUse
@@ -200,8 +200,29 @@ def test_the_keys_of_the_main_window_are_for_the_conversation_of_each(on_screen)
         QTest.keyClick(window, Qt.Key.Key_Comma, CONTROL)
         settings = await until(lambda: screen.desk._settings_presenter._dialog)
         await until(settings.isActiveWindow)
+        assert settings.windowHandle().transientParent() is window.windowHandle()
         settings.reject()
         assert "Ctrl+Shift+A" in window.page.composer.attach_button.toolTip()
+
+    on_screen(work, answers())
+
+
+def test_a_dialog_over_the_main_window_blocks_no_settings_of_another(on_screen):
+    async def work(screen):
+        await screen.say("One")
+        window = await open_beside(screen, screen.conversation.id)
+        screen.window.page.models.edit_parameters()
+        (waiting,) = [dialog for dialog in screen.window.findChildren(QDialog) if dialog.isVisible()]
+        for over in (window, screen.window):
+            over.activateWindow()
+            await until(over.isActiveWindow)
+            settings = screen.desk._settings_presenter.show("chat")
+            assert settings.windowHandle().transientParent() is over.windowHandle()
+            row = settings._forms["chat"].rows["enter_sends"]
+            QTest.mouseClick(row.control.widget, Qt.MouseButton.LeftButton)
+            settings.reject()
+        await screen.idle()
+        waiting.reject()
 
     on_screen(work, answers())
 

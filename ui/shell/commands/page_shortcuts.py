@@ -14,9 +14,8 @@ from ui.transcript.input.last_answer import LastAnswer
 if TYPE_CHECKING:
     from ui.shell.conversation_page import ConversationPage
 
-_IN_MAIN_WINDOW = frozenset({"settings", "help", "waiting-approvals"})
-"""Actions that show something over the main window."""
-_ANYWHERE = frozenset({"zoom-in", "zoom-out", "zoom-reset", "quit"})
+_ANYWHERE = frozenset({"settings", "help", "waiting-approvals", "zoom-in", "zoom-out", "zoom-reset", "quit"})
+"""Actions that do the same in every window."""
 
 
 def page_commands(page: "ConversationPage") -> dict[str, Callable[[], object]]:
@@ -66,9 +65,7 @@ def show_page_keys(page: "ConversationPage", keys: Mapping[str, str]) -> None:
 class PageShortcuts(QObject):
     """Gives a window beside the main one the keys of the main window's actions, for its own page."""
 
-    def __init__(
-        self, page: "ConversationPage", actions: Sequence[WindowAction], raise_main: Callable[[], object]
-    ) -> None:
+    def __init__(self, page: "ConversationPage", actions: Sequence[WindowAction]) -> None:
         window = page.composer.window()
         super().__init__(window)
         self._page = page
@@ -76,10 +73,8 @@ class PageShortcuts(QObject):
         commands = page_commands(page)
         self._shortcuts: dict[str, QShortcut] = {}
         for name, action in self._actions.items():
-            if name in commands or name in _IN_MAIN_WINDOW or name in _ANYWHERE:
+            if name in commands or name in _ANYWHERE:
                 shortcut = self._shortcuts[name] = QShortcut(window)
-                if name in _IN_MAIN_WINDOW:
-                    shortcut.activated.connect(raise_main)
                 shortcut.activated.connect(commands.get(name, action.trigger))
                 action.changed.connect(self._refresh)
         self._refresh()

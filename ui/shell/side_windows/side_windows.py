@@ -104,7 +104,7 @@ class SideWindows(QObject):
         page.models.picker.model_file_requested.connect(main.model_file_requested)
         page.usage_meter.usage_requested.connect(self._startup.raise_window)
         page.usage_meter.usage_requested.connect(main.page.usage_meter.usage_requested)
-        PageShortcuts(page, window_actions(main), self._startup.raise_window)
+        PageShortcuts(page, window_actions(main))
         self._all.append(window)
         self.page_created.emit(page)
         return window
