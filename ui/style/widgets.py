@@ -298,11 +298,12 @@ class QuestionBox(QDialog):
         self.setAccessibleName(question)
         self.setAccessibleDescription(words)
         self._scroll = ScrollColumn(SPACE_M, trailing=SPACE_M)
-        icon = QLabel()
-        icon.setPixmap(pixmap("warning", themes.theme.warning, round(_QUESTION_ICON * themes.zoom / 100), 2))
+        self._icon = QLabel()
+        self._draw_icon()
+        themes.changed.connect(self._draw_icon)
         heading = label(question, "heading", wrap=True)
-        head = hbox(icon, heading, spacing=SPACE_M, grow=heading)
-        head.setAlignment(icon, Qt.AlignmentFlag.AlignTop)
+        head = hbox(self._icon, heading, spacing=SPACE_M, grow=heading)
+        head.setAlignment(self._icon, Qt.AlignmentFlag.AlignTop)
         self._scroll.column.addLayout(head)
         self._scroll.column.addWidget(label(words, wrap=True))
         self._scroll.column.addStretch(1)
@@ -334,6 +335,10 @@ class QuestionBox(QDialog):
         self.resize(width, min(content_height + 3 * SPACE_L, room.height() - 2 * SPACE_L))
         super().open()
         self._buttons[0].setFocus()
+
+    def _draw_icon(self) -> None:
+        side = round(_QUESTION_ICON * self._themes.zoom / 100)
+        self._icon.setPixmap(pixmap("warning", self._themes.theme.warning, side, 2))
 
     def _update_focus_policy(self, _least: int, most: int) -> None:
         # Keys must be able to scroll the text.

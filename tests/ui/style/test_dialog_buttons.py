@@ -1,7 +1,10 @@
-"""The buttons of dialogs: what leaves everything as it is first, what is done last; and the headings above them."""
+"""The buttons of dialogs: what leaves everything as it is first, what is done last; and the headings above them.
+
+And their pictures, which follow the theme while they are open.
+"""
 
 import pytest
-from PySide6.QtWidgets import QLabel, QPushButton, QWidget
+from PySide6.QtWidgets import QLabel, QPushButton, QToolButton, QWidget
 
 from desktop_agent.types.folders import Folder
 from ui.settings.trash_dialog import TrashDialog
@@ -9,7 +12,8 @@ from ui.shell.branch_tree.branch_dialog import BranchDialog
 from ui.shell.inbox import InboxDialog
 from ui.sidebar.folder_dialogs import FolderDialog, FolderPicker, TagDialog
 from ui.sidebar.title_dialog import TitleDialog
-from ui.style.theme import ThemeSource
+from ui.style.theme import DARK, LIGHT, ThemeSource
+from ui.style.widgets import QuestionBox
 
 DIALOGS = {
     "folder": lambda themes, over: FolderDialog(themes, Folder("", ""), over),
@@ -56,3 +60,27 @@ def test_large_text_makes_no_dialog_wider_than_the_screen(window, name):
     made = DIALOGS[name](themes, window)
     made.show()
     assert made.width() <= made.screen().availableSize().width()
+
+
+def pictures_of(dialog):
+    labels = [label.pixmap().toImage() for label in dialog.findChildren(QLabel) if not label.pixmap().isNull()]
+    buttons = [button for button in dialog.findChildren(QToolButton) if not button.icon().isNull()]
+    return [*labels, *(button.icon().pixmap(button.iconSize()).toImage() for button in buttons)]
+
+
+def question(themes, over):
+    box = QuestionBox(themes, "Delete", "Delete it?", "", over)
+    box.add_answer("Keep", "")
+    return box
+
+
+@pytest.mark.parametrize("build", [DIALOGS["folder"], question])
+def test_pictures_follow_the_theme_while_a_dialog_is_open(window, build):
+    themes = ThemeSource(LIGHT)
+    dialog, dark = build(themes, window), build(ThemeSource(DARK, 150), window)
+    dialog.open()
+    dark.open()
+    expected = pictures_of(dark)
+    assert pictures_of(dialog) != expected
+    themes.use(DARK, 150)
+    assert pictures_of(dialog) == expected
