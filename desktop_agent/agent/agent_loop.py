@@ -294,6 +294,7 @@ class AgentLoop:
         exceeded = self._budget.exceeded_shared_limit
         if exceeded is not None:
             return self._stop_at_limit(exceeded)
+        await self._batch.find_tools()
         return None if await self._run_batch(self._batch.count) else RunEnd.CANCELLED
 
     async def _run_batch(self, count: int) -> bool:

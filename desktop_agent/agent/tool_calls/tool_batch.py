@@ -133,6 +133,7 @@ class ToolBatch:
         self._recovered = recovered
         self._calls: dict[str, ToolExecution] = {}
         self._approvals: ApprovalFlow | None = None
+        self._is_finding_tools = False
         for call in calls:
             self._register(call)
 
@@ -145,7 +146,20 @@ class ToolBatch:
         """Return whether a call waits for the person, and no other one is at its gates or at work."""
         calls = [call for call in self._batch.calls if call.is_open]
         is_waiting = any(not call.approval_resolved.is_set() for call in calls)
-        return is_waiting and all(call.status is CallStatus.PENDING for call in calls)
+        return self._is_finding_tools or (is_waiting and all(call.status is CallStatus.PENDING for call in calls))
+
+    async def find_tools(self) -> None:
+        """Find the tools that calls of a dead process lack: MCP servers may not have been started yet."""
+        lacking = [call for call in self._batch.calls if call.tool is None and call.status is CallStatus.GATING]
+        if not lacking:
+            return
+        self._is_finding_tools = True
+        try:
+            await self._batch.context.tools_ready()
+        finally:
+            self._is_finding_tools = False
+        for call in lacking:
+            call.tool = self._batch.context.tools.get(call.use.name)
 
     async def run(self) -> bool:
         """Answer every call; return whether all were, as it was not stopped. Ends soon after a cancel in any case."""

@@ -4,6 +4,7 @@ import asyncio
 import random
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from desktop_agent.engine.session import Session
 from desktop_agent.engine.session_opening import reopen_session
 from desktop_agent.storage.opening import DATABASE_NAME
 from desktop_agent.storage.store import Store
-from desktop_agent.tools.tool import ToolRegistry
+from desktop_agent.tools.tool import DynamicToolRegistry, ToolRegistry
 from desktop_agent.types.blocks import Outcome, Text, ToolResult
 from desktop_agent.types.engine_events import (
     ApprovalRequested,
@@ -59,6 +60,23 @@ class Life:
         self.session = await reopen_session(self.stage.shaky.store, conversation_id, self.stage.session._runs._setup)
         self.session.subscribe(on_event=self.stage.events.append)
         return self.session
+
+    async def begin_without_tools(self, conversation_id: str) -> None:
+        """Reopen it while the server of its tools has not been started yet: `server_is_ready` starts it."""
+        self.is_starting, self.server_is_ready = False, asyncio.Event()
+        fixed, act = ToolRegistry(()), self._tool("act")
+
+        async def tools_ready(_: object) -> None:
+            self.is_starting = True
+            await self.server_is_ready.wait()
+
+        def offered() -> tuple[Any, ...]:
+            return (act,) if self.server_is_ready.is_set() else ()
+
+        runs = self.stage.session._runs
+        tools_for = lambda _: DynamicToolRegistry(fixed, offered)  # noqa: E731
+        runs._setup = replace(runs._setup, tools_for=tools_for, tools_ready=tools_ready)
+        await self.reopen(conversation_id)
 
     async def waiting(self, count: int = 1) -> None:
         await self.stage.until(lambda: len(self.session.approvals.open_approvals) == count)
@@ -124,6 +142,28 @@ async def test_what_waited_is_asked_again_and_then_run_in_the_same_run(shaky: Sh
         loaded = await store.load(session.record.id)
         assert loaded.messages == session.history
         assert loaded.journal == ()
+        await session.close()
+    await first.session.close()
+
+
+async def test_a_tool_that_its_server_offers_only_later_is_waited_for(shaky: Shaky, tmp_path: Path) -> None:
+    first = Life(shaky.store, Turn(call("1", "act", "a")))
+    first.session.send(Message.user("go"))
+    await first.waiting()
+    async with copied(shaky.store, tmp_path / "second") as store:
+        life = Life(store, Turn(ContentDelta("done")))
+        await life.begin_without_tools(first.session.record.id)
+        session = life.session
+        session.resume()
+        await life.stage.until(lambda: life.is_starting)
+        # Whoever quits meanwhile loses nothing: the next process asks.
+        assert session.can_wait_for_next_process()
+        life.server_is_ready.set()
+        await life.waiting()
+        life.decide(AllowOnce())
+        await life.idle()
+        assert life.ran == ["a"]
+        assert results_of(session.history)["1"].outcome is Outcome.SUCCEEDED
         await session.close()
     await first.session.close()
 
