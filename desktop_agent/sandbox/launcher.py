@@ -37,7 +37,7 @@ from desktop_agent.sandbox.kernel_limits import (
     paths_except,
 )
 
-_SET_CHILD_SUBREAPER = 36
+_SET_PARENT_DEATH_SIGNAL, _SET_CHILD_SUBREAPER = 1, 36
 # For processes that are asked to end, and for those born during the killing, in seconds.
 _GRACE = 1.0
 _KILL_SECONDS = 5.0
@@ -65,6 +65,21 @@ def fork_supervisor(
     os.setpgid(0, 0)
 
 
+def _end_with_parent(libc: ctypes.CDLL) -> None:
+    """End all descendants when the parent ends, also by a kill: not every program ends with its input. Raises OSError.
+
+    The system sends the signal, see PR_SET_PDEATHSIG in prctl(2); a forked child does not get it.
+    """
+
+    def end_all(_number: int, _frame: object) -> None:
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
+        _end_descendants()
+        os._exit(1)
+
+    signal.signal(signal.SIGUSR1, end_all)
+    check_syscall(libc.prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGUSR1, 0, 0, 0))
+
+
 def read_left_running(count_file: Path) -> int:
     """Read the count that the supervisor has written."""
     try:
@@ -83,12 +98,17 @@ def _wait_for_all(child: int, count_file: str | None) -> int:
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
     if not _has_children():
         return status
+    _end_descendants(count_file)
+    return status
+
+
+def _end_descendants(count_file: str | None = None) -> None:
+    """Ask all descendants to end, and kill those that do not."""
     left_running = _signal_descendants(signal.SIGTERM)
     if left_running and count_file is not None:
         _write_count(count_file, left_running)
     _wait_until_gone(_GRACE)
     _wait_until_gone(_KILL_SECONDS, lambda: _signal_descendants(signal.SIGKILL))
-    return status
 
 
 def _wait_until_gone(seconds: float, repeat: Callable[[], object] = lambda: None) -> None:
@@ -167,6 +187,7 @@ def start_from_socket(libc: ctypes.CDLL, descriptor: int) -> NoReturn:
     os.set_inheritable(descriptor, False)  # noqa: FBT003 - takes no names
     spec = json.loads(_receive_all(descriptor))
     argv, environment = [str(word) for word in spec["argv"]], dict[str, str](spec["environment"])
+    _end_with_parent(libc)
     fork_supervisor(libc, release=lambda: _release(descriptor))
     restore_signals()
     try:

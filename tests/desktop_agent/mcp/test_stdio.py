@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import os
 import shlex
 import signal
 import sys
@@ -56,6 +57,35 @@ async def test_the_end_of_its_output_is_seen_while_it_goes_on(tmp_path: Path) ->
         async with asyncio.timeout(PATIENCE):
             assert [message async for message in incoming] == []
         assert (tmp_path / "begun").exists()
+
+
+STARTS_AND_WAITS = """
+import asyncio, sys
+from pathlib import Path
+from desktop_agent.mcp.diagnostics import ServerLog
+from desktop_agent.mcp.stdio import ServerCommand, stdio_streams
+
+async def main():
+    line = "trap '' TERM; echo $$ >written; mv written begun; while :; do sleep 60; done"
+    command = ServerCommand(("sh", "-c", line), Path.cwd(), {"PATH": "/usr/bin:/bin"})
+    async with stdio_streams(command, ServerLog()):
+        await asyncio.Event().wait()
+
+asyncio.run(main())
+"""
+
+
+async def test_who_heeds_neither_its_input_nor_a_request_ends_with_a_program_that_is_killed(tmp_path: Path) -> None:
+    words = (sys.executable, "-c", STARTS_AND_WAITS)
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
+    starter = await asyncio.create_subprocess_exec(*words, cwd=tmp_path, env=environment)
+    try:
+        await until((tmp_path / "begun").exists)
+    finally:
+        starter.kill()
+        await starter.wait()
+    server = int((tmp_path / "begun").read_text())
+    await until(lambda: not psutil.pid_exists(server) or psutil.Process(server).status() == psutil.STATUS_ZOMBIE)
 
 
 # The signals that Python ignores from its start.
