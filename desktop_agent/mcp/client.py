@@ -176,7 +176,9 @@ class McpClient:
                 ) from error
             values = {"server": self.lifecycle.server.title, "why": describe_error(error, self.log)}
             sentence = Sentence("The server “{server}” refused: {why}", values).with_full_stop()
-            raise ToolFailed(sentence, "Correct the call, or look at the server's log.") from error
+            is_call = server_call is not None
+            remedy = "Correct the call, or look at the server's log." if is_call else "Look at the server's log."
+            raise ToolFailed(sentence, remedy) from error
 
     def _error(self, template: str, remedy: str = "Look at the server's log.") -> ToolFailed:
         return ToolFailed(Sentence(template, {"server": self.lifecycle.server.title}), remedy)

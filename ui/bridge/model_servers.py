@@ -148,6 +148,10 @@ def _without_v1(*addresses: str) -> tuple[str, ...]:
 
 
 _TYPE_MODEL = Sentence("Check the address. If the server does not list its models, type the name of one.")
+_NO_MODELS_REMEDIES = {
+    "local": Sentence("Get a model with that program first, then try again."),
+    "cloud": Sentence("Look in your account there which models the key may use."),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,13 +298,17 @@ class ModelServers(QObject):
         self.state_changed.emit(endpoint_id, "busy", Sentence("Asking the server for its models…"))
         try:
             models = await self._connections.models(endpoint_id, refresh=True)
+            endpoint = self._connections.endpoint(endpoint_id)
         except AgentError as error:
             if not await self._move_under_v1(endpoint_id, error):
                 self.state_changed.emit(endpoint_id, "error", error.whole)
-        else:
-            many = Sentence("It answers and has {count} models.", {"count": str(len(models))})
-            sentence = Sentence("It answers and has one model.") if len(models) == 1 else many
-            self.state_changed.emit(endpoint_id, "ok", sentence)
+            return
+        if not models:
+            self.state_changed.emit(endpoint_id, "error", _no_models(endpoint))
+            return
+        many = Sentence("It answers and has {count} models.", {"count": str(len(models))})
+        sentence = Sentence("It answers and has one model.") if len(models) == 1 else many
+        self.state_changed.emit(endpoint_id, "ok", sentence)
 
     async def _move_under_v1(self, endpoint_id: str, error: AgentError) -> bool:
         """Correct the address of a person's server that answers only under `/v1`. Return whether it was corrected."""
@@ -368,4 +376,4 @@ class ModelServers(QObject):
 
 def _no_models(endpoint: Endpoint) -> Sentence:
     sentence = Sentence("{title} answered, but it has no models yet.", {"title": endpoint.title})
-    return join_remedy(sentence, _TYPE_MODEL) if endpoint.kind == "custom" else sentence
+    return join_remedy(sentence, _NO_MODELS_REMEDIES.get(endpoint.kind, _TYPE_MODEL))

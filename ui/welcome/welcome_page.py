@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import chain, count
 from urllib.parse import urlsplit
 
 from pydantic import SecretStr
@@ -267,10 +268,15 @@ class WelcomePresenter(QObject):
         self._servers.connect_endpoint(endpoint, key, session_only=session_only)
 
     def _title_of(self, server: TypedServer, id_: str) -> str:
-        """Return its host, with its dialect if another server in use has that title."""
-        host = urlsplit(server.address).netloc
-        titles = {endpoint.title for endpoint in self._servers.endpoints if endpoint.id != id_}
-        return f"{host} ({dialect_names()[server.dialect]})" if host in titles else host
+        """Return the title that it has; else its host, with its path, its dialect or a number if others have that."""
+        if (old := self._servers.saved.find(id_)) is not None:
+            return old.title
+        parts = urlsplit(server.address)
+        place = f"{parts.netloc}{parts.path}".removesuffix("/v1")
+        plain, whole = parts.netloc, f"{place} ({dialect_names()[server.dialect]})"
+        titles = {endpoint.title for endpoint in self._servers.endpoints}
+        numbered = (f"{whole} {number}" for number in count(2))
+        return next(title for title in chain((plain, place, whole), numbered) if title not in titles)
 
     def _on_state(self, endpoint_id: str, state: str, sentence: Sentence) -> None:
         if state in {"error", "no_keyring"}:

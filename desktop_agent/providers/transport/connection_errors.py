@@ -120,7 +120,7 @@ def _error_from_causes(error: BaseException, where: str) -> ProviderError:
     for cause in _causes(error):
         if isinstance(cause, ssl.SSLCertVerificationError):
             return _untrusted_error(cause, host)
-        if isinstance(cause, ssl.SSLError):
+        if isinstance(cause, ssl.SSLError) or _is_broken_handshake(cause):
             return ConnectionFailed(
                 Sentence("{where} does not speak TLS as expected", {"where": where}),
                 retryable=False,
@@ -140,6 +140,11 @@ def _error_from_causes(error: BaseException, where: str) -> ProviderError:
     if type(error).__name__ in ("RemoteProtocolError", "ReadError"):
         return ConnectionFailed(Sentence("{where} closed the connection without an answer", {"where": where}))
     return ConnectionFailed(Sentence("no connection to {where}", {"where": where}))
+
+
+def _is_broken_handshake(error: BaseException) -> bool:
+    """Return whether a connection ended in its TLS handshake: asyncio then raises an error without a number."""
+    return isinstance(error, ConnectionResetError) and error.errno is None
 
 
 def _untrusted_error(error: ssl.SSLCertVerificationError, host: str) -> ConnectionFailed:

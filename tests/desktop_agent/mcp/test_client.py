@@ -243,3 +243,10 @@ async def test_a_server_is_told_the_version_of_this_program(tmp_path, monkeypatc
         assert [tool.description for tool in offer.listed] == ["9.8.7"]
     body = _initialize_request("https://tools.example/mcp").content
     assert json.loads(body)["params"]["clientInfo"]["version"] == "9.8.7"
+
+
+async def test_the_remedy_for_a_question_that_is_no_call_speaks_of_no_call(tmp_path):
+    async with program(own_server(), tmp_path) as live:
+        with pytest.raises(ToolFailed, match="refused") as caught:
+            await live.get_prompt("missing")
+        assert str(caught.value.remedy) == "Look at the server's log."

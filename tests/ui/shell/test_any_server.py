@@ -189,6 +189,53 @@ def test_the_same_address_in_two_dialects_is_two_servers(on_screen):
     on_screen(work, connected=False)
 
 
+def test_servers_at_one_host_can_be_told_apart_and_keep_the_titles_that_people_gave_them(on_screen):
+    async def work(screen):
+        async with Loopback(choose=lambda _: listing("a")) as server:
+            host = server.url.removeprefix("http://").removesuffix("/v1")
+            addresses = [f"{host}/{path}/v1" for path in ("one", "two", "three")]
+            for count, address in enumerate(addresses, start=1):
+                screen.window.show_welcome()
+                QTest.keyClick(fill(screen, "Address of the server", address), Qt.Key.Key_Return)
+                await until(lambda count=count: len(screen.desk.servers.endpoints) == count)
+                await screen.idle()
+            assert titles(screen) == [host, f"{host}/two", f"{host}/three"]
+            first = screen.desk.servers.endpoints[0]
+            screen.desk.servers.edit(first.model_copy(update={"title": "Office"}))
+            await screen.idle()
+            screen.window.show_welcome()
+            QTest.keyClick(fill(screen, "Address of the server", addresses[0]), Qt.Key.Key_Return)
+            await until(lambda: screen.desk.servers.endpoints[-1].id == first.id)
+            assert titles(screen) == [f"{host}/two", f"{host}/three", "Office"]
+            await screen.idle()
+
+    on_screen(work, connected=False)
+
+
+def titles(screen):
+    return [endpoint.title for endpoint in screen.desk.servers.endpoints]
+
+
+def test_a_server_without_models_is_no_success(on_screen):
+    async def work(screen):
+        names = ["a"]
+        async with Loopback(choose=lambda _: listing(*names)) as server:
+            screen.window.show_welcome()
+            QTest.keyClick(fill(screen, "Address of the server", server.url), Qt.Key.Key_Return)
+            await until(lambda: titles(screen))
+            await screen.idle()
+            states = []
+            screen.desk.servers.state_changed.connect(lambda _id, state, words: states.append((state, str(words))))
+            names.clear()
+            screen.desk.servers.test(screen.desk.servers.endpoints[0].id)
+            await until(lambda: len(states) == 2)
+            assert states[-1][0] == "error"
+            assert "has no models yet" in states[-1][1]
+            await screen.idle()
+
+    on_screen(work, connected=False)
+
+
 def test_names_are_given_and_taken_back_in_the_settings(on_screen):
     async def work(screen):
         async with without_listing() as server:

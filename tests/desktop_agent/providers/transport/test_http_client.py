@@ -151,10 +151,11 @@ async def test_unknown_name(http: HttpClient) -> None:
         await http.open(call("http://no-such-host.invalid/v1"))
 
 
-async def test_tls_where_none_is_spoken(http: HttpClient) -> None:
+@pytest.mark.parametrize("reply", [b"HTTP/1.1 400 Bad Request\r\n\r\n", b""])
+async def test_tls_where_none_is_spoken(http: HttpClient, reply: bytes) -> None:
     async def plain(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read(1)
-        writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        writer.write(reply)
         await writer.drain()
         writer.close()
 
