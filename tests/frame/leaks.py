@@ -1,7 +1,8 @@
 """Fails a test that leaves something behind, or during which Qt, Python or asyncio reported a fault.
 
 Watched: Python warnings (by `filterwarnings = error`), warnings and worse from Qt, exceptions in slots (by pytest-qt),
-errors on the event loop, running timers, unfinished tasks, threads, child processes, open sockets and files, windows.
+errors on the event loop, running timers, unfinished tasks, threads, child processes, open sockets and files, windows,
+another working folder.
 Not seen: `QTimer.singleShot` that has not fired, and timers that only C++ started.
 A test that must leave something says what and why: `@pytest.mark.leaves("threads", reason="…")`.
 A test that makes Qt complain on purpose takes the fixture `qt_messages` and calls `expect(pattern)`.
@@ -265,6 +266,7 @@ def pytest_configure(config: pytest.Config) -> None:
     watch = config.stash[WATCH] = Watch()
     watch.install()
     config.add_cleanup(watch.remove)
+    config.stash[START_FOLDER] = working_folder()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -321,6 +323,30 @@ def excused(request: pytest.FixtureRequest) -> set[str]:
 
 MANY = 3_000
 """Objects not yet frozen that make a collection slow: mostly of a library that a test was the first to import."""
+
+
+START_FOLDER = pytest.StashKey[str]()
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
+    """Refuse a test that left the process in another folder, and go back. After all fixtures: `monkeypatch` goes back."""
+    start = item.config.stash[START_FOLDER]
+    try:
+        yield
+    finally:
+        if (folder := working_folder()) != start:
+            os.chdir(start)
+    if folder != start:
+        pytest.fail(f"This test left behind:\n  working folder: {folder}", pytrace=False)
+
+
+def working_folder() -> str:
+    """The folder of this process, also where it was deleted."""
+    try:
+        return os.getcwd()  # noqa: PTH109 - for every test: a Path takes five times as long
+    except FileNotFoundError:
+        return "one that was deleted"
 
 
 def tidy() -> None:

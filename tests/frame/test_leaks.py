@@ -189,6 +189,18 @@ def test_window(qtbot):
     KEPT.append(label)
 
 
+def test_working_folder(tmp_path):
+    os.chdir(tmp_path)
+
+
+def test_working_folder_is_put_back(pytestconfig):
+    assert os.getcwd() == str(pytestconfig.invocation_params.dir)
+
+
+def test_working_folder_that_is_patched(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
 @pytest.mark.leaves("threads", reason="the next test ends it")
 def test_excused():
     thread = threading.Thread(target=time.sleep, args=(1,), daemon=True)
@@ -232,6 +244,7 @@ EXPECTED = {
     "test_socket": r"files: \d+ socket:",
     "test_file": r"files: \d+ .*/open",
     "test_window": "windows: .*QLabel.* 'left'|windows: .*QLabel",
+    "test_working_folder": "working folder: one that was deleted",
     "test_excused_without_reason": "a reason",
 }
 
