@@ -10,26 +10,10 @@ case "$what" in
 esac
 venv=.venv
 
-suits() {
-    "$1" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 15))' 2>/dev/null
-}
-
-find_python() {
-    for candidate in ${PYTHON:-} python3 python3.14 python3.13 python3.12 python3.11 python; do
-        if suits "$candidate"; then
-            echo "$candidate"
-            return
-        fi
-    done
-    echo "Desktop Agent needs Python 3.11 to 3.14, and none was found. Install one, or say where it is:" >&2
-    echo "    make PYTHON=/path/to/python3" >&2
-    exit 1
-}
-
 packaging/system-packages.sh "$what"
 
-if ! [ -x "$venv/bin/python" ] || ! suits "$venv/bin/python"; then
-    python=$(find_python)
+if ! [ -x "$venv/bin/python" ] || ! packaging/find_python.sh --suits "$venv/bin/python"; then
+    python=$(packaging/find_python.sh)
     echo "Making $venv with $("$python" --version)"
     rm -rf "$venv"
     if ! "$python" -m venv "$venv" >"${TMPDIR:-/tmp}/desktop-agent-venv.$$" 2>&1; then
