@@ -77,9 +77,9 @@ async def test_an_answer_is_that_to_its_question_or_says_why_there_is_none():
     assert (message["id"], message["error"]["message"]) == (1, "what?")
     for data, why in (
         (other_answer, "another question"),
-        (b"<html>", "no answer"),
+        (b"<html>", "not an answer"),
         (b" ", "empty"),
-        (b"[]", "no answer"),
+        (b"[]", "not an answer"),
     ):
         message = await answered(data)
         assert message["id"] == 1

@@ -72,5 +72,5 @@ def test_kinds(content_type, data, kind):
     ],
 )
 def test_what_is_no_text_is_said(content_type, data):
-    with pytest.raises(ToolFailed, match=f"no text: .* size {len(data)} bytes"):
+    with pytest.raises(ToolFailed, match=f"not text: .* size {len(data)} bytes"):
         decode_page(page(data, content_type))
