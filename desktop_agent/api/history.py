@@ -1,6 +1,7 @@
 """The stored conversations, for programs and for the command line."""
 
 import asyncio
+import base64
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -25,14 +26,17 @@ from desktop_agent.storage.backups.backup import (
     write_backup,
 )
 from desktop_agent.storage.compaction import CompactionSizes, compact
+from desktop_agent.storage.content_files import PictureFiles
 from desktop_agent.storage.files import data_folder, file_error, whole_path
 from desktop_agent.storage.opening import DATABASE_NAME
 from desktop_agent.storage.preferences_file import PreferencesFile
 from desktop_agent.storage.records import ConversationRecord, ListScope
 from desktop_agent.storage.store import Store
+from desktop_agent.types.blocks import Base64Source, Block, Image, StoredSource, Text, ToolResult
 from desktop_agent.types.conversation_tree import ConversationTree
-from desktop_agent.types.errors import Sentence, StorageFailed, WrongUse
+from desktop_agent.types.errors import ImageRefused, Sentence, StorageFailed, WrongUse
 from desktop_agent.types.folders import Folder, folder_paths
+from desktop_agent.types.messages import Message
 from desktop_agent.types.search import SearchQuery, SearchResults
 
 AnyPath = Path | str
@@ -122,6 +126,14 @@ class History:
         """Return one conversation with all its branches."""
         return await self._store.load_tree(conversation_id)
 
+    async def messages(self, conversation_id: str) -> tuple[Message, ...]:
+        """Return the branch in view with the bytes of its pictures: `Client.edit_history` takes it to go on.
+
+        A picture whose file is missing or damaged becomes a text that says so.
+        """
+        tree = await self.conversation(conversation_id)
+        return tuple([await _with_pictures(message, self._store.pictures) for message in tree.branch()])
+
     async def add(self, conversation: ConversationTree) -> bool:
         """Store a conversation; return False where one with its id is there already, also in the trash."""
         return await self._store.import_tree(conversation)
@@ -208,6 +220,29 @@ class History:
 def _ids(ids: Sequence[str]) -> Sequence[str]:
     """Return the ids; a single string is one id."""
     return (ids,) if isinstance(ids, str) else ids
+
+
+async def _with_pictures(message: Message, pictures: PictureFiles) -> Message:
+    blocks: list[Block] = []
+    for block in message.blocks:
+        if isinstance(block, ToolResult):
+            content = [await _with_bytes(part, pictures) if isinstance(part, Image) else part for part in block.content]
+            blocks.append(block.model_copy(update={"content": tuple(content)}))
+        else:
+            blocks.append(await _with_bytes(block, pictures) if isinstance(block, Image) else block)
+    return message.model_copy(update={"blocks": tuple(blocks)})
+
+
+async def _with_bytes(image: Image, pictures: PictureFiles) -> Image | Text:
+    source = image.source
+    if not isinstance(source, StoredSource):
+        return image
+    try:
+        data = await pictures.get(source)
+    except ImageRefused as error:
+        return Text(text=f"[{error}]")
+    held = Base64Source(media_type=source.media_type, data=base64.b64encode(data).decode("ascii"))
+    return image.model_copy(update={"source": held})
 
 
 def _find_folder(folders: Sequence[Folder], path: str) -> str:

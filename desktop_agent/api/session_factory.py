@@ -191,4 +191,6 @@ def _consent_rules(options: AgentOptions) -> tuple[Rule, ...]:
 
 
 async def _refuse_stored_image(_: StoredSource) -> bytes:
-    raise ImageRefused("The picture is stored elsewhere.", "Put its bytes into the message: Message.user_with_file.")
+    raise ImageRefused(
+        "The picture is stored elsewhere.", "Read the conversation with History.messages(), which has the bytes."
+    )

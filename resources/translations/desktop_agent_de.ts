@@ -6935,8 +6935,8 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Legen Sie es woanders ab.</translation>
     </message>
     <message>
-        <source>Put its bytes into the message: Message.user_with_file.</source>
-        <translation>Legen Sie die Bytes in die Nachricht: Message.user_with_file.</translation>
+        <source>Read the conversation with History.messages(), which has the bytes.</source>
+        <translation>Lesen Sie die Unterhaltung mit History.messages(): Das hat die Bytes.</translation>
     </message>
     <message>
         <source>Put the file back by hand from a copy of your own.</source>

@@ -6934,8 +6934,8 @@ This replaces what is there ({size} bytes).</source>
         <translation>请放到别处。</translation>
     </message>
     <message>
-        <source>Put its bytes into the message: Message.user_with_file.</source>
-        <translation>请将其字节放入消息：Message.user_with_file。</translation>
+        <source>Read the conversation with History.messages(), which has the bytes.</source>
+        <translation>请用 History.messages() 读取对话，它带有字节。</translation>
     </message>
     <message>
         <source>Put the file back by hand from a copy of your own.</source>

@@ -1,10 +1,12 @@
 """`conversations`: what is listed, backed up, restored and checked from a terminal; and the same from a program."""
 
 import asyncio
+import base64
 import json
 import os
 import re
 import shlex
+import struct
 import subprocess
 import sys
 import time
@@ -15,15 +17,21 @@ from typing import Any
 import pytest
 
 from desktop_agent.__main__ import main
+from desktop_agent.api.client import Client
 from desktop_agent.api.history import History
+from desktop_agent.storage.content_files import PictureFiles
 from desktop_agent.storage.preferences_file import PreferencesFile
 from desktop_agent.storage.store import Store
+from desktop_agent.types.blocks import Base64Source, Image, StoredSource, Text, ToolResult
+from desktop_agent.types.conversation_tree import TreeMessage
 from desktop_agent.types.errors import StorageFailed, WrongUse
 from desktop_agent.types.messages import Message
 from desktop_agent.types.preferences import HistoryPreferences, Preferences
 from desktop_agent.types.search import SearchResults
 from tests.desktop_agent.exchange.readers.foreign_homes import CLAUDE_SESSION, claude_session, write_lines
 from tests.desktop_agent.storage.test_conversation_trees import TREE
+from tests.fakes.library import acting, says
+from tests.fakes.scripted_provider import Turn
 
 
 @pytest.fixture
@@ -514,6 +522,31 @@ async def test_a_program_reads_and_adds_conversations(tmp_path: Path) -> None:
     with pytest.raises(StorageFailed, match="no saved conversations"):
         async with History(tmp_path / "nowhere"):
             pass
+
+
+async def test_a_client_goes_on_with_a_stored_conversation_and_its_pictures(tmp_path: Path) -> None:
+    first, second = (b"\x89PNG\r\n\x1a\n" + struct.pack(">I4sII", 13, b"IHDR", 2, width) for width in (1, 3))
+    held, gone = (
+        Image(source=Base64Source(media_type="image/png", data=base64.b64encode(data).decode("ascii")))
+        for data in (first, second)
+    )
+    prompt = Message.user_with_blocks([Text(text="See"), held, gone])
+    result = Message.tool_results([ToolResult(tool_use_id="c1", content=(held,))])
+    nodes = (TreeMessage(message=prompt), TreeMessage(message=result, parent=prompt.id))
+    async with History(tmp_path / "data", create=True) as history:
+        await history.add(TREE.model_copy(update={"messages": nodes, "head": result.id}))
+        stored = (await history.conversation("imported")).branch()[0].blocks[2]
+        assert isinstance(stored, Image)
+        assert isinstance(stored.source, StoredSource)
+        PictureFiles(tmp_path / "data").path_of(stored.source).unlink()
+        missing = Text(text="[A picture of this conversation is missing from the data folder.]")
+        messages = await history.messages("imported")
+    assert messages == (prompt.model_copy(update={"blocks": (Text(text="See"), held, missing)}), result)
+    options, provider = acting(Turn(says("Two dots.")))
+    async with Client(options) as client:
+        await client.edit_history(messages[:1])
+        await client.complete()
+    assert provider.requests[0].messages[0].blocks[1] == held
 
 
 async def test_paths_and_formats_may_be_words_and_one_id_is_one(tmp_path: Path) -> None:
