@@ -42,6 +42,7 @@ from desktop_agent.types.engine_events import (
     RunEnd,
     RunFinished,
     ToolFinished,
+    ToolResultsReceived,
 )
 from desktop_agent.types.errors import (
     AgentError,
@@ -254,6 +255,10 @@ class _AskRun:
         self._storage_failure: StorageFailed | None = None
         self._has_reader = True
         self._has_answer = False
+        self._is_in_line = False
+        """Whether the text that was printed last did not end its line."""
+        self._had_results = False
+        """Whether calls were answered since then: what the model says next is another text."""
         self._is_cut = False
         """Whether the last answer was cut, or refused."""
         self._stopping: asyncio.Task[None] | None = None
@@ -330,11 +335,19 @@ class _AskRun:
             if line is not None:
                 self._print(_json_line(line) + "\n")
         elif isinstance(event, ContentDelta):
-            # A terminal obeys controls; what reads from a pipe or a file gets the answer as it is.
-            self._print(escape_controls(event.text) if self._out.isatty() else event.text)
+            self._print_text(event.text)
         elif isinstance(event, Image):
             write_remark(_PICTURE_MADE)
+        self._had_results |= isinstance(event, ToolResultsReceived)
         self._report_event(event)
+
+    def _print_text(self, text: str) -> None:
+        if self._had_results and self._is_in_line and text:
+            self._print("\n")
+        # A terminal obeys controls; what reads from a pipe or a file gets the answer as it is.
+        self._print(escape_controls(text) if self._out.isatty() else text)
+        if text:
+            self._is_in_line, self._had_results = not text.endswith("\n"), False
 
     def _report_event(self, event: Event) -> None:
         """Write what a person wants to know besides the answer to standard error."""

@@ -529,6 +529,16 @@ def test_a_call_that_nobody_can_read_is_told_to_the_model(ask: Asker, tmp_path: 
     assert "could not be read" in result.err
 
 
+def test_what_is_said_after_a_call_begins_on_a_line_of_its_own(ask: Asker, tmp_path: Path) -> None:
+    def looks(words: str) -> Reply:
+        call = {"index": 0, "id": "c", "function": {"name": "list_files", "arguments": "{}"}}
+        return Reply(sse(chunk({"content": words}), chunk({"tool_calls": [call]}), chunk(finish="tool_calls")))
+
+    with serving(Loopback(looks("I will look."), looks("Once more.\n"), looks(""), says("Nothing."))) as server:
+        result = ask("--tools", "read", "--workspace", str(tmp_path), "hi", server=server)
+    assert result.out == "I will look.\nOnce more.\nNothing.\n"
+
+
 @pytest.mark.parametrize(
     ("deltas", "finish", "words"),
     [
