@@ -199,6 +199,7 @@ Interrupt = StopTool | StopTurn | StopSession
 class Limits(FrozenModel):
     """Limits of a run; None is no limit. `seconds` is time at work: waiting for a person does not count.
 
+    `cost` bounds what is known: a model whose price nobody says, and whose server names no cost, is not held to it.
     `characters` bounds what a run may collect in memory: answers, arguments and results together; `answer_characters`
     bounds one answer. `calls_per_turn`: further calls of one answer are not run. `depth`: how deep specialists may
     nest; the root agent is 0.

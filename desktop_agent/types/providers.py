@@ -138,7 +138,7 @@ class ProviderConfig(ConversationParameters):
     """How to ask: the parameters of the conversation, and everything else.
 
     `show_reasoning` asks for summaries of reasoning where a server sends none by itself. `extra_options` are merged
-    into the request's body last and win.
+    into the request's body last and win: `tools` there, such as a server's own, are sent in place of all others.
     """
 
     top_k: int | None = Field(default=None, ge=1)

@@ -6807,6 +6807,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Vor der Frage steht nichts, also gibt es nichts zu behalten.</translation>
     </message>
     <message>
+        <source>Put instructions, tools or earlier messages before it.</source>
+        <translation>Stellen Sie Anweisungen, Werkzeuge oder frühere Nachrichten davor.</translation>
+    </message>
+    <message>
         <source>Nothing was asked yet.</source>
         <translation>Noch wurde nichts gefragt.</translation>
     </message>

@@ -6806,6 +6806,10 @@ This replaces what is there ({size} bytes).</source>
         <translation>问题之前没有内容，因此没有可保留的。</translation>
     </message>
     <message>
+        <source>Put instructions, tools or earlier messages before it.</source>
+        <translation>请在其前面放置指令、工具或更早的消息。</translation>
+    </message>
+    <message>
         <source>Nothing was asked yet.</source>
         <translation>尚未提出任何问题。</translation>
     </message>

@@ -164,7 +164,10 @@ class PromptCaches:
             )
         prefix_fields = {name: fields[name] for name in _PREFIX_FIELDS if name in fields}
         if not size and not prefix_fields:
-            raise CachingNotSupported("Nothing stands before the question, so there is nothing to keep.")
+            raise CachingNotSupported(
+                "Nothing stands before the question, so there is nothing to keep.",
+                "Put instructions, tools or earlier messages before it.",
+            )
         async with self._lock:
             matching = self._matching(model, fields)
             renewable = next((prompt for prompt in matching if prompt.size == size), None)
