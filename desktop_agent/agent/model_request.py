@@ -58,10 +58,22 @@ async def prepare_pictures(
     prompt = next((index for index in reversed(range(len(prepared))) if prepared[index].role is Role.USER), None)
     for index in counts:
         prepared[index] = await work.message(prepared[index], is_prompt=index == prompt)
+    return move_answer_pictures(prepared, pictures.limits, counts), work.reasons
+
+
+def move_answer_pictures(
+    messages: Sequence[Message], limits: ImageLimits, counts: Mapping[int, int] | None = None
+) -> list[Message]:
+    """Return the messages with the pictures of answers in the prompts after them; see ImageLimits.
+
+    `counts` is the result of `count_pictures` for these messages, where known.
+    """
+    moved = list(messages)
+    counts = count_pictures(moved) if counts is None else counts
     # From the end: the first in a prompt are then the oldest.
-    for index in reversed([index for index in counts if prepared[index].role is Role.ASSISTANT]):
-        _move_into_prompt(prepared, index, pictures.limits.in_answers_of)
-    return prepared, work.reasons
+    for index in reversed([index for index in counts if moved[index].role is Role.ASSISTANT]):
+        _move_into_prompt(moved, index, limits.in_answers_of)
+    return moved
 
 
 def _move_into_prompt(messages: list[Message], index: int, in_answers_of: str) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import SecretStr
 
+from desktop_agent.agent.model_request import move_answer_pictures
 from desktop_agent.api.caller_tools import to_tool, to_tool_spec
 from desktop_agent.api.chat_loop import ChatLoopHandle
 from desktop_agent.api.conversation import to_prompt
@@ -213,6 +214,8 @@ class Provider(AsyncCloseable):
     def request(self, asked: Asked, tools: Sequence[AnyTool | ToolSpec] = ()) -> ModelRequest:
         """Return a request to this model with this configuration; a ModelRequest is returned as it is.
 
+        Pictures of answers go with the prompt after them, where the server takes none in answers.
+
         Raises WrongUse for what is no question or no tool, and for tools beside a ModelRequest.
         """
         if isinstance(asked, ModelRequest):
@@ -224,6 +227,7 @@ class Provider(AsyncCloseable):
         messages = validate_messages((asked,) if isinstance(asked, Message) else asked)
         if not messages:
             raise WrongUse("The question is empty.", "Give at least one message.")
+        messages = tuple(move_answer_pictures(messages, self._provider.picture_limits(self.model)))
         return ModelRequest(self.model, messages, tuple(map(to_tool_spec, tools)), config=self.config)
 
     def chat(self, prompt: str | Message) -> "ChatStream":

@@ -11,6 +11,7 @@ from PIL import Image as Pictures
 from desktop_agent.api.provider import Provider
 from desktop_agent.api.responses import collect_text
 from desktop_agent.tools.calculator import calculate
+from desktop_agent.types.blocks import Base64Source, Image, Text
 from desktop_agent.types.errors import (
     AuthenticationFailed,
     CachingNotSupported,
@@ -19,9 +20,9 @@ from desktop_agent.types.errors import (
     Truncated,
     WrongUse,
 )
-from desktop_agent.types.messages import Message
+from desktop_agent.types.messages import Message, Role
 from desktop_agent.types.provider_events import ContentDelta, Usage, UsageUpdate
-from desktop_agent.types.providers import Capabilities, Dialect, ModelInfo, ModelRequest, ProviderConfig
+from desktop_agent.types.providers import Capabilities, Dialect, ImageLimits, ModelInfo, ModelRequest, ProviderConfig
 from tests.fakes.demo_server import DIALECTS, KEY, demo
 from tests.fakes.http_server import Loopback, Reply, chunk, sse
 from tests.fakes.library import LIMIT, Gate, call, says, sent
@@ -57,6 +58,21 @@ async def test_a_question_is_asked_with_the_configuration() -> None:
     await provider.complete(request)
     assert script.requests[1] is request
     assert sent(script) == [("user", "x")]
+
+
+async def test_pictures_of_answers_go_with_the_next_prompt_unless_the_server_takes_them_back() -> None:
+    source = Base64Source(media_type="image/png", data=base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(40)).decode())
+    own, other = Image(source=source, provider="p", metadata={"s": 1}), Image(source=source)
+    history = [
+        Message.user("Draw."),
+        Message(role=Role.ASSISTANT, blocks=(own, other)),
+        Message.user("Red."),
+    ]
+    script = ScriptedProvider(Turn(says("ok")), pictures=ImageLimits(in_answers_of="p"))
+    await (await Provider.create("m", provider=script)).complete(history)
+    answer, prompt = script.requests[0].messages[1:]
+    assert answer.blocks == (own,)
+    assert prompt.blocks == (Text(text="[From your answer above:]"), other, Text(text="Red."))
 
 
 async def test_errors_are_raised_with_what_they_know() -> None:
