@@ -1,8 +1,6 @@
 """The modes of one agent: what may run unasked."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
-from datetime import datetime
 from weakref import WeakSet
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -15,16 +13,6 @@ from desktop_agent.types.errors import Sentence, ToolFailed, WrongUse
 from desktop_agent.types.messages import now
 from desktop_agent.types.permissions import BUILT_IN_MODES, Mode, fallback_mode
 from desktop_agent.types.tool_calls import ToolClass
-
-
-@dataclass(frozen=True, slots=True)
-class ModeRequest:
-    """A mode that the agent asked for. `announced`: the person was notified; the next turn boundary applies it."""
-
-    from_mode: str
-    to_mode: str
-    requested_at: datetime
-    announced: bool = False
 
 
 class ModeSwitch:
@@ -56,7 +44,9 @@ class ModeSwitch:
         if len(self._known_names) < len(self.modes):
             raise WrongUse("Two modes have the same name.", "Give each mode a name of its own.")
         self._emit = emit
-        self.requested: ModeRequest | None = None
+        self.requested: ModeChangeRequested | None = None
+        """What the agent asked for. Once `is_announced`, the next turn boundary applies it."""
+        self.is_announced = False
         self._nested_switches: WeakSet[ModeSwitch] = WeakSet()
 
     def nested(self, permission_policy: PermissionPolicy, emit: Callable[[EngineEvent], None]) -> "ModeSwitch":
@@ -105,13 +95,13 @@ class ModeSwitch:
                 f"The mode “{name}” allows more than “{self.current.name}”; only the person can choose it.",
                 "Say why it is needed and let the person change the mode.",
             )
-        self.requested = ModeRequest(self.current.name, name, now())
+        self.requested, self.is_announced = ModeChangeRequested(self.current.name, name, now()), False
 
     def cancel_request(self) -> bool:
         """Drop the agent's request; False when there is none."""
         self._refuse_when_closed()
         request, self.requested = self.requested, None
-        if request is not None and request.announced:
+        if request is not None and self.is_announced:
             self._emit(ModeChanged(self.current.name, self.current.name, "person"))
         return request is not None
 
@@ -157,9 +147,9 @@ class ModeSwitch:
         request = self.requested
         if request is None:
             return
-        if not request.announced:
-            self.requested = replace(request, announced=True)
-            self._emit(ModeChangeRequested(request.from_mode, request.to_mode, request.requested_at))
+        if not self.is_announced:
+            self.is_announced = True
+            self._emit(request)
             return
         self.requested = None
         mode = self._modes_by_name.get(request.to_mode, self.current)

@@ -72,7 +72,7 @@ async def mode_request(desk: Desk) -> None:
         Turn(ContentDelta("First I look at who calls the import."), Wait(asyncio.Event())),
     )
     session = await desk.converse("Refactor the import job.", workspace=True, title="Refactor the import job")
-    await until(lambda: session.modes.requested is not None and session.modes.requested.announced)
+    await until(lambda: session.modes.requested is not None and session.modes.is_announced)
     await asyncio.sleep(0.3)
 
 

@@ -178,7 +178,7 @@ class SessionControls(QObject):
     def requested_mode(self) -> Mode | None:
         """The mode that the agent asks for, after it was announced."""
         request = self._session.modes.requested
-        if request is None or not request.announced:
+        if request is None or not self._session.modes.is_announced:
             return None
         return next((mode for mode in self.modes if mode.name == request.to_mode), None)
 

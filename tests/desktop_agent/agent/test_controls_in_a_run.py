@@ -108,7 +108,7 @@ async def test_the_person_has_the_last_word_about_the_mode() -> None:
 
     async def object_to_it(_word: str) -> str:
         assert desk.modes.requested is not None
-        assert desk.modes.requested.announced
+        assert desk.modes.is_announced
         desk.modes.set_by_person("accept-edits")
         return "no"
 

@@ -183,7 +183,7 @@ class Switched(RuleBasedStateMachine):
     def the_mode_is_the_one_expected(self) -> None:
         assert self.permission_policy.mode == self.switch.current == self.current
         request = self.switch.requested
-        assert (request and (request.to_mode, request.announced)) == (
+        assert (request and (request.to_mode, self.switch.is_announced)) == (
             self.asked and (self.asked[0].name, self.asked[1])
         )
 
