@@ -110,9 +110,7 @@ async def connect_provider(options: AgentOptions) -> ProviderConnection:
     await catalogue.warm_up()
     http = HttpClient()
     addresses = (options.address, *options.mirrors)
-    providers = tuple(
-        make_provider(options.dialect, address, options.key, http, None, catalogue) for address in addresses
-    )
+    providers = tuple(make_provider(options.dialect, address, options.key, http, catalogue) for address in addresses)
     return ProviderConnection(providers[0] if len(providers) == 1 else Failover(providers, addresses), http)
 
 

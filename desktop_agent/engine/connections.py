@@ -107,7 +107,7 @@ class Connections:
 
         return LocalModels(
             lambda: self._preferences().local,
-            lambda address, key: make_provider("openai-chat", address, key, self._http, None, self._catalogue),
+            lambda address, key: make_provider("openai-chat", address, key, self._http, self._catalogue),
         )
 
     def endpoints(self) -> tuple[Endpoint, ...]:
@@ -312,7 +312,7 @@ class Connections:
         """Build a provider; the key goes only to the endpoint's own addresses, which the person entered for it."""
         addresses = tuple(dict.fromkeys((endpoint.base_url, *endpoint.mirrors)))
         adapters = tuple(
-            make_provider(endpoint.dialect, address, key, self._http, None, self._catalogue) for address in addresses
+            make_provider(endpoint.dialect, address, key, self._http, self._catalogue) for address in addresses
         )
         return adapters[0] if len(adapters) == 1 else Failover(adapters, addresses)
 

@@ -28,15 +28,7 @@ from desktop_agent.types.errors import (
     WrongUse,
 )
 from desktop_agent.types.provider_events import AnswerNamed, AnswerStarted, ProviderEvent, UsageUpdate
-from desktop_agent.types.providers import (
-    CachedPrompt,
-    ImageLimits,
-    ModelInfo,
-    ModelRequest,
-    ProviderState,
-    Timeouts,
-    TokenCount,
-)
+from desktop_agent.types.providers import CachedPrompt, ImageLimits, ModelInfo, ModelRequest, ProviderState, TokenCount
 
 
 class Provider(Protocol):
@@ -93,7 +85,6 @@ def make_provider(
     base_url: str,
     api_key: SecretStr | None,
     http: HttpClient,
-    listing_timeouts: Timeouts | None = None,
     catalogue: Catalogue | None = None,
 ) -> Provider:
     """Make a provider for one server. Opens nothing yet.
@@ -101,7 +92,7 @@ def make_provider(
     Raises WrongUse for an unknown dialect, an invalid address, or a key that no header can carry.
     """
     maker = _provider_class(dialect)
-    return maker(base_url=base_url, api_key=api_key, http=http, catalogue=catalogue, listing_timeouts=listing_timeouts)
+    return maker(base_url=base_url, api_key=api_key, http=http, catalogue=catalogue)
 
 
 def catalogue_vendor(dialect: str, base_url: str) -> str:

@@ -39,7 +39,7 @@ from desktop_agent.providers.transport.json_codec import (
     repair_text,
 )
 from desktop_agent.types.errors import ProviderError
-from desktop_agent.types.providers import Capabilities, ImageLimits, ModelInfo, Price, Timeouts
+from desktop_agent.types.providers import Capabilities, ImageLimits, ModelInfo, Price
 
 _MAX_PARALLEL_SHOWS = 4
 _MAX_SHOWS = 60
@@ -67,14 +67,11 @@ class OpenAIServer(ServerAdapter):
         http: HttpClient,
         quirks: ServerQuirks | None = None,
         catalogue: Catalogue | None = None,
-        listing_timeouts: Timeouts | None = None,
     ) -> None:
         self._is_guess = quirks is None
         self._quirks = quirks or quirks_for_url(api_root(base_url))
         self._vendor, self._key_header = self._quirks.family, self._quirks.key_header
-        super().__init__(
-            base_url=base_url, api_key=api_key, http=http, catalogue=catalogue, listing_timeouts=listing_timeouts
-        )
+        super().__init__(base_url=base_url, api_key=api_key, http=http, catalogue=catalogue)
         # Fields that the server refused, by model.
         self._refused: dict[str, frozenset[str]] = {}
 

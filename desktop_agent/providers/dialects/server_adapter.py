@@ -37,6 +37,8 @@ from desktop_agent.types.providers import (
     Timeouts,
 )
 
+LISTING_TIMEOUTS = Timeouts(connect=10, headers=30, idle=30, total=60)
+
 
 class ServerAdapter(ABC):
     """One server. A dialect adds how a request is written and how an answer is read.
@@ -56,13 +58,11 @@ class ServerAdapter(ABC):
         api_key: SecretStr | None = None,
         http: HttpClient,
         catalogue: Catalogue | None = None,
-        listing_timeouts: Timeouts | None = None,
     ) -> None:
         self._root = self._parse_root(base_url)
         self._secret: SecretHeader | None = key_header(api_key, self._key_header)
         self._http = http
         self._catalogue = catalogue or Catalogue()
-        self._listing_timeouts = listing_timeouts or Timeouts(connect=10, headers=30, idle=30, total=60)
         self._state = ProviderState()
         self._listed: dict[str, ModelInfo] = {}
 
@@ -110,7 +110,7 @@ class ServerAdapter(ABC):
         return await send_request(self._http, call, self._state)
 
     async def _exchange(self, url: str, body: bytes | None = None, method: str | None = None) -> bytes:
-        call = HttpRequest(url, self._listing_timeouts, body, self._secret, method=method)
+        call = HttpRequest(url, LISTING_TIMEOUTS, body, self._secret, method=method)
         return await self._http.exchange(call)
 
     def _wire_name(self, name: str) -> str:

@@ -15,7 +15,6 @@ from desktop_agent.types.blocks import Outcome as CallOutcome
 from desktop_agent.types.engine_events import RunEnd, ToolFinished, ToolStarted
 from desktop_agent.types.messages import Message
 from desktop_agent.types.policies import Limits
-from desktop_agent.types.providers import Timeouts
 from tests.desktop_agent.engine.enemy import SMALL, Arena, Outcome, Peak, arena
 from tests.desktop_agent.engine.hostile_server import (
     HostileServer,
@@ -43,7 +42,7 @@ async def fighting(
 ) -> AsyncIterator[Arena]:
     http = HttpClient()
     async with HostileServer(answer, status=status) as server:
-        provider = make_provider("openai-chat", server.url, None, http, Timeouts())
+        provider = make_provider("openai-chat", server.url, None, http)
         try:
             async with arena(folder, provider, limits, tools=(READ,), enemy=server) as place:
                 yield place

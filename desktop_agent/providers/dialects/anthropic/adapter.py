@@ -12,7 +12,7 @@ from desktop_agent.providers.dialects.anthropic.model_listing import fetch_model
 from desktop_agent.providers.dialects.anthropic.request import RequestBody, build_body
 from desktop_agent.providers.dialects.anthropic.response_stream import PROVIDER, FrameReader, UsageCounter
 from desktop_agent.providers.dialects.response_stream import EVENT_STREAM, OpenedStream, send_request, sum_known
-from desktop_agent.providers.dialects.server_adapter import ServerAdapter
+from desktop_agent.providers.dialects.server_adapter import LISTING_TIMEOUTS, ServerAdapter
 from desktop_agent.providers.dialects.server_families import api_root, join_url
 from desktop_agent.providers.transport.http_client import LISTING_LIMIT, HttpRequest, HttpResponse, SecretHeader
 from desktop_agent.providers.transport.json_codec import dumps, is_object, loads, object_in, read_count
@@ -186,7 +186,7 @@ class Anthropic(ServerAdapter):
     async def _page(self, query: str) -> bytes:
         url = join_url(self._root, "v1/models")
         url += ("&" if urlsplit(url).query else "?") + query
-        call = HttpRequest(url, self._listing_timeouts, secret=self._secret, headers=_headers())
+        call = HttpRequest(url, LISTING_TIMEOUTS, secret=self._secret, headers=_headers())
         return await self._http.exchange(call)
 
 
