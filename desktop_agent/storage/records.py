@@ -19,7 +19,7 @@ from desktop_agent.types.blocks import Block, Image, JsonObject, Unknown
 from desktop_agent.types.conversation_tree import BranchPoints, ConversationOrigin
 from desktop_agent.types.engine_events import Envelope, Event
 from desktop_agent.types.frozen_model import EMPTY, TupleOf
-from desktop_agent.types.messages import Message, MessageState, Role
+from desktop_agent.types.messages import AttachedText, Message, MessageState, Role
 from desktop_agent.types.permissions import Mode, Rule, RuleEffect, RuleScope
 from desktop_agent.types.policies import PromptPolicy, QueuedMessage
 from desktop_agent.types.provider_events import Usage
@@ -200,17 +200,6 @@ class LoadedConversation:
         return self.part.messages
 
 
-@dataclass(frozen=True, slots=True)
-class DraftResource:
-    """A text of an MCP server, or without a server of a file, that is attached to a draft."""
-
-    server: str
-    title: str
-    uri: str
-    text: str
-    server_id: str = ""
-
-
 def _as_source(value: object) -> object:
     """Read older drafts, which have the title of a server alone."""
     return UntrustedSource("mcp", value) if isinstance(value, str) else value
@@ -225,7 +214,7 @@ class Draft:
 
     text: str = ""
     images: tuple[Image, ...] = ()
-    resources: tuple[DraftResource, ...] = ()
+    resources: tuple[AttachedText, ...] = ()
     outside: tuple[Annotated[UntrustedSource, BeforeValidator(_as_source)], ...] = ()
     pasted: tuple[str, ...] = ()
 

@@ -168,12 +168,18 @@ _END = re.compile(rf"\[(?P<sign>[0-9a-f]{{8}}){_END_WORDS}(?P<title>[^\n]*)”\.
 
 @dataclass(frozen=True, slots=True)
 class AttachedText:
-    """A file, which has no `uri` and no `server`, or a resource of an MCP server."""
+    """A file, which has no `uri` and no `server`, or a text resource of an MCP server."""
 
     title: str
     text: str
     uri: str = ""
     server: str = ""
+    server_id: str = ""
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        return len(self.text) if self.text.isascii() else len(self.text.encode("utf-8", "surrogatepass"))
 
 
 def label_attached(attached: AttachedText) -> str:

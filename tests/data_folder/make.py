@@ -28,12 +28,12 @@ from desktop_agent.engine.session import Session
 from desktop_agent.engine.session_controls import SessionSetup
 from desktop_agent.providers.provider import Provider
 from desktop_agent.storage import conversation_rows
-from desktop_agent.storage.records import ConversationRecord, Draft, DraftResource
+from desktop_agent.storage.records import ConversationRecord, Draft
 from desktop_agent.storage.store import Store
 from desktop_agent.types.blocks import Image, ServerStep, ToolUse
 from desktop_agent.types.engine_events import ApprovalRequested, Envelope
 from desktop_agent.types.mcp import HttpConnection, McpServer, StdioConnection
-from desktop_agent.types.messages import Message
+from desktop_agent.types.messages import AttachedText, Message
 from desktop_agent.types.permissions import (
     CommandPattern,
     CommandsPattern,
@@ -315,7 +315,7 @@ async def left_in_the_middle(engine: Storyteller) -> list[Session]:
 async def other_files(engine: Storyteller, folder: Path) -> None:
     """Drafts, lists of models, prices, digests of tools, the look of the window."""
     source = await engine.pictures.put(picture("red"), "image/png", 12, 8)
-    resource = DraftResource("Tools", "Plan", "plan://1", "Dig here.", "tools")
+    resource = AttachedText("Plan", "Dig here.", "plan://1", "Tools", "tools")
     outside = (UntrustedSource("mcp", "Tools", "tools"),)
     images = (Image(source=source, name="rose.png"),)
     await engine.store.save_draft(None, Draft("Dear garden", images, (resource,), outside, ("long " * 50,)))

@@ -20,6 +20,7 @@ from desktop_agent.types.mcp import (
     SamplingRequest,
     StdioConnection,
 )
+from desktop_agent.types.messages import AttachedText
 from desktop_agent.types.preferences import McpPreferences
 from desktop_agent.types.provider_events import Usage
 from desktop_agent.types.providers import Price
@@ -29,7 +30,7 @@ from tests.gallery.paintings import painting
 from tests.gallery.screens import scene
 from ui.bridge.mcp.requests import McpCatalog, McpRequests, ServerCatalog
 from ui.bridge.mcp.servers import McpNotices
-from ui.composer.attachment_items import PendingResource, ServerPicture
+from ui.composer.attachment_items import ServerPicture
 from ui.shell.mcp import McpPresenter
 
 BOOKING = {
@@ -275,7 +276,7 @@ async def chips(desk: Desk) -> None:
     work(desk, offered=True)
     composer = desk.window.page.composer
     composer.set_draft("What follows from this for the mail?")
-    composer.attachments.add_items([PendingResource("Project notes", "Week 12", "notes://week/12", "decided " * 500)])
+    composer.attachments.add_items([AttachedText("Week 12", "decided " * 500, "notes://week/12", "Project notes")])
     composer.attachments.add_fetches(
         [
             composer.attachments.create_picture_fetch(

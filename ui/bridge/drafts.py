@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from PySide6.QtCore import QObject, Signal
 
 from desktop_agent.conversation.picture_preparation import ImportedPicture
-from desktop_agent.storage.records import Draft, DraftResource
+from desktop_agent.storage.records import Draft
 from desktop_agent.storage.store import Store
 from desktop_agent.storage.write_behind import UnsavedConversation, unsaved_as_markdown
 from desktop_agent.types.blocks import Base64Source, Block, Image, Text
@@ -19,8 +19,8 @@ from ui.bridge.found_histories import is_found_id
 from ui.bridge.sentence_lists import quoted_names
 from ui.bridge.storage import PictureStore
 
-# `Draft` and `DraftResource` too: the shell imports nothing from the storage.
-__all__ = ["ComposerDraft", "Draft", "DraftPicture", "DraftResource", "DraftStore", "UnsavedContent", "merge_drafts"]
+# `Draft` too: the shell imports nothing from the storage.
+__all__ = ["ComposerDraft", "Draft", "DraftPicture", "DraftStore", "UnsavedContent", "merge_drafts"]
 
 DraftPicture = tuple[ImportedPicture, str]
 DraftOwner = OpenConversation | str
@@ -311,8 +311,7 @@ def _merge_records(*records: Draft) -> Draft:
 def _message_record(message: Message) -> Draft:
     typed, attached = split_attached(message.text)
     images = tuple(block for block in message.blocks if isinstance(block, Image))
-    resources = tuple(DraftResource(each.server, each.title, each.uri, each.text) for each in attached)
-    return Draft(typed, images, resources)
+    return Draft(typed, images, attached)
 
 
 def _draft_key(owner: DraftOwner) -> str:

@@ -8,14 +8,9 @@ from PySide6.QtCore import QSize, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QBrush, QImage, QKeyEvent, QPainter, QPainterPath, QPixmap
 from PySide6.QtWidgets import QApplication, QFrame, QLabel, QScrollArea, QWidget
 
-from ui.composer.attachment_items import (
-    AttachmentFetch,
-    PendingPicture,
-    PendingResource,
-    PromptSource,
-    UnreadablePicture,
-    picture_notices,
-)
+from desktop_agent.types.messages import AttachedText
+from desktop_agent.types.tool_calls import UntrustedSource
+from ui.composer.attachment_items import AttachmentFetch, PendingPicture, UnreadablePicture, picture_notices
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import IconButton, label
 from ui.style.layouts import place_before_in_tab_order
@@ -114,8 +109,8 @@ class PastedText:
     text: str
 
 
-Attachment = PendingPicture | UnreadablePicture | PendingResource | PastedText | PromptSource
-"""What goes with a text. A PromptSource has no chip: it stands for words in the text itself."""
+Attachment = PendingPicture | UnreadablePicture | AttachedText | PastedText | UntrustedSource
+"""What goes with a text. An UntrustedSource has no chip: it stands for words in the text itself."""
 
 
 @dataclass(eq=False)
@@ -123,7 +118,7 @@ class AttachmentEntry:
     """A chip and its attachment, which is missing while `fetch` is under way."""
 
     chip: AttachmentChip
-    attachment: PendingPicture | UnreadablePicture | PendingResource | PastedText | None = None
+    attachment: PendingPicture | UnreadablePicture | AttachedText | PastedText | None = None
     fetch: AttachmentFetch | None = None
     is_picture: bool = False
     task: "asyncio.Task[None] | None" = None
@@ -147,7 +142,7 @@ class AttachmentRow(QScrollArea):
         super().__init__()
         self._editor = editor
         self._entries: list[AttachmentEntry] = []
-        self._prompt_sources: list[PromptSource] = []
+        self._prompt_sources: list[UntrustedSource] = []
         self._waiting: list[tuple[AttachmentEntry, Coroutine[Any, Any, None]]] = []
         self._retry_timer = QTimer(self, interval=_RETRY_MS)
         self._retry_timer.timeout.connect(self._start_waiting)
@@ -183,7 +178,7 @@ class AttachmentRow(QScrollArea):
     def items_beside(self, text: str) -> list[Attachment]:
         """Return what goes with this text: with none, no prompt sources. Those are kept: an undo may bring it back."""
         has_words = bool(text or self.texts)
-        return [item for item in self.items if has_words or not isinstance(item, PromptSource)]
+        return [item for item in self.items if has_words or not isinstance(item, UntrustedSource)]
 
     def notices(self, limits: "ImageLimits | None", *, can_see: bool | None, has_text: bool) -> list[str]:
         """Return what will be changed about the pictures, as `picture_notices` does, and that a link wrote the text."""

@@ -8,12 +8,13 @@ import stat
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from PySide6.QtCore import QBuffer, QByteArray, QCoreApplication, QIODevice, QMimeData, QSize, Qt
 from PySide6.QtGui import QImage, QImageWriter
 
 from desktop_agent.types.errors import AgentError, ImageRefused
+from desktop_agent.types.messages import AttachedText
 from ui.style.image_reader import image_reader
 from ui.style.text import format_bytes, format_number
 
@@ -94,7 +95,7 @@ def read_picture_file(path: Path) -> bytes:
         raise ImageRefused.not_read(path.name, error) from error
 
 
-def read_other_file(path: Path) -> "PendingResource | ServerPicture":
+def read_other_file(path: Path) -> "AttachedText | ServerPicture":
     """Read a file whose name is not that of a picture; blocks. Raises ImageRefused and WrongUse."""
     # Late: nothing is attached when the window is drawn first.
     from ui.bridge.desktop.links import read_text_file
@@ -102,7 +103,7 @@ def read_other_file(path: Path) -> "PendingResource | ServerPicture":
     if _begins_like_picture(path):
         return ServerPicture("", path.name, read_picture_file(path))
     # Without its folder: a model has no use for it.
-    return PendingResource("", path.name, "", read_text_file(path))
+    return AttachedText(path.name, read_text_file(path))
 
 
 def _begins_like_picture(path: Path) -> bool:
@@ -210,22 +211,6 @@ def _scaling_notices(pictures: Sequence[PendingPicture], limits: "ImageLimits") 
 
 
 @dataclass(frozen=True, slots=True)
-class PendingResource:
-    """A text resource of an MCP server, or without a server a file. It is sent as a block of its own."""
-
-    server: str
-    title: str
-    uri: str
-    text: str
-    server_id: str = ""
-
-    @property
-    def size(self) -> int:
-        """Bytes."""
-        return len(self.text) if self.text.isascii() else len(self.text.encode("utf-8", "surrogatepass"))
-
-
-@dataclass(frozen=True, slots=True)
 class ServerPicture:
     """A picture of an MCP server, or without a server of a file, as it came."""
 
@@ -236,19 +221,10 @@ class ServerPicture:
 
 
 @dataclass(frozen=True, slots=True)
-class PromptSource:
-    """Marks that the text being written contains a prompt of this server, or with the kind "web" words of a link."""
-
-    server: str
-    server_id: str = ""
-    kind: Literal["mcp", "web", "file"] = "mcp"
-
-
-@dataclass(frozen=True, slots=True)
 class FetchResult:
     """What was fetched, and why something was not. `folder` is the path of a folder that was dropped as a file."""
 
-    items: Sequence[PendingPicture | PendingResource] = ()
+    items: Sequence[PendingPicture | AttachedText] = ()
     problems: Sequence[AgentError] = ()
     folder: str = ""
 

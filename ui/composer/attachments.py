@@ -11,6 +11,8 @@ from PySide6.QtWidgets import QWidget
 from shiboken6 import isValid
 
 from desktop_agent.types.errors import AgentError, ImageRefused
+from desktop_agent.types.messages import AttachedText
+from desktop_agent.types.tool_calls import UntrustedSource
 from ui.composer.attachment_chips import (
     THUMBNAIL_SIZE,
     Attachment,
@@ -24,9 +26,7 @@ from ui.composer.attachment_items import (
     AttachmentFetch,
     FetchResult,
     PendingPicture,
-    PendingResource,
     PictureIntake,
-    PromptSource,
     ServerPicture,
     UnreadablePicture,
     encode_png,
@@ -103,12 +103,12 @@ class Attachments(AttachmentRow):
         """Attach what was prepared before, for example in a draft."""
         for attachment in attached:
             match attachment:
-                case PendingResource():
+                case AttachedText():
                     chip = self._add_resource_chip(attachment.title, is_file=not attachment.server)
                     self._show_resource(chip, attachment)
                 case PastedText():
                     self.add_text(attachment.text)
-                case PromptSource():
+                case UntrustedSource():
                     self._prompt_sources += [attachment] if attachment not in self._prompt_sources else []
                 case PendingPicture():
                     entry = self._add_picture_chip(attachment.name)
@@ -122,7 +122,7 @@ class Attachments(AttachmentRow):
         self.changed.emit()
 
     def create_fetch(
-        self, title: str, read: Callable[[], Awaitable[Sequence[PendingResource | ServerPicture]]]
+        self, title: str, read: Callable[[], Awaitable[Sequence[AttachedText | ServerPicture]]]
     ) -> AttachmentFetch:
         """Create a fetch of a server's resource; pass it to `add_fetches`. Removing its chip cancels it."""
         return AttachmentFetch(title, lambda: self._read_resources(read))
@@ -169,9 +169,9 @@ class Attachments(AttachmentRow):
         return await self._prepare(picture.title, read, picture.server, picture.server_id)
 
     async def _read_resources(
-        self, read: Callable[[], Awaitable[Sequence[PendingResource | ServerPicture]]]
+        self, read: Callable[[], Awaitable[Sequence[AttachedText | ServerPicture]]]
     ) -> FetchResult:
-        items: list[PendingPicture | PendingResource] = []
+        items: list[PendingPicture | AttachedText] = []
         problems: list[AgentError] = []
         try:
             for content in await read():
@@ -190,7 +190,7 @@ class Attachments(AttachmentRow):
         if await _in_thread(path.is_dir):
             return FetchResult(folder=str(path))
 
-        async def read() -> Sequence[PendingResource | ServerPicture]:
+        async def read() -> Sequence[AttachedText | ServerPicture]:
             return [await _in_thread(read_other_file, path)]
 
         return await self._read_resources(read)
@@ -239,7 +239,7 @@ class Attachments(AttachmentRow):
         chip.setAccessibleName(name.format(show_hidden(title)))
         return self._add_entry(AttachmentEntry(chip))
 
-    def _show_resource(self, entry: AttachmentEntry, resource: PendingResource) -> None:
+    def _show_resource(self, entry: AttachmentEntry, resource: AttachedText) -> None:
         entry.attachment = resource
         words = self.tr("{0} · from {1}") if resource.server else "{0}"
         entry.chip.show_detail(words.format(format_bytes(resource.size), show_hidden(resource.server)))

@@ -6,11 +6,12 @@ from PySide6.QtCore import QEvent, QObject, QSize, Qt, Signal
 from PySide6.QtWidgets import QMenu, QSizePolicy
 
 from desktop_agent.conversation.history import ConversationUsage
+from desktop_agent.types.messages import AttachedText
 from desktop_agent.types.provider_events import Usage
 from ui.bridge.conversation import OpenConversation
 from ui.bridge.model_servers import ModelServers
 from ui.composer.attachment_chips import Attachment, PastedText
-from ui.composer.attachment_items import PendingPicture, PendingResource
+from ui.composer.attachment_items import PendingPicture
 from ui.composer.composer import Composer
 from ui.composer.notices import ContextOverflowNotice
 from ui.style.controls import PushButton, open_menu_at
@@ -188,7 +189,7 @@ class ContextOverflowCheck(QObject):
         window = self._servers.capabilities(conversation.endpoint_id, conversation.model).context_window
         overflow = 0
         if window and (text or attached):
-            texts = [attachment.text for attachment in attached if isinstance(attachment, PastedText | PendingResource)]
+            texts = [attachment.text for attachment in attached if isinstance(attachment, PastedText | AttachedText)]
             pictures = sum(attachment.tokens for attachment in attached if isinstance(attachment, PendingPicture))
             overflow = conversation.context_tokens([text, *texts]) + pictures - window
         was_shown = self.notice.is_shown

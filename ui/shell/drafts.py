@@ -11,18 +11,12 @@ from desktop_agent.types.errors import AgentError
 from desktop_agent.types.messages import AttachedText, Message, label_attached
 from desktop_agent.types.tool_calls import UntrustedSource
 from ui.bridge.conversation import OpenConversation
-from ui.bridge.drafts import ComposerDraft, Draft, DraftResource
+from ui.bridge.drafts import ComposerDraft, Draft
 from ui.bridge.event_loop import BackgroundTasks
 from ui.bridge.side_conversation import ConversationSource
 from ui.bridge.storage import PictureStore
 from ui.composer.attachment_chips import Attachment, PastedText
-from ui.composer.attachment_items import (
-    AttachmentFetch,
-    PendingPicture,
-    PendingResource,
-    PromptSource,
-    UnreadablePicture,
-)
+from ui.composer.attachment_items import AttachmentFetch, PendingPicture, UnreadablePicture
 from ui.composer.composer import Composer
 
 _Kind = TypeVar("_Kind", bound=Attachment)
@@ -30,12 +24,17 @@ _Kind = TypeVar("_Kind", bound=Attachment)
 
 def untrusted_sources(attached: Iterable[Attachment]) -> tuple[UntrustedSource, ...]:
     """Return the MCP servers and links that content came from, each once."""
-    received = [item for item in attached if not isinstance(item, PastedText | UnreadablePicture) and item.server]
-    return tuple(dict.fromkeys(_source_of(item) for item in received))
+    return tuple(dict.fromkeys(source for item in attached if (source := _source_of(item)) is not None))
 
 
-def _source_of(item: PendingPicture | PendingResource | PromptSource) -> UntrustedSource:
-    return UntrustedSource(item.kind if isinstance(item, PromptSource) else "mcp", item.server, item.server_id)
+def _source_of(item: Attachment) -> UntrustedSource | None:
+    match item:
+        case UntrustedSource():
+            return item
+        case PendingPicture() | AttachedText() if item.server:
+            return UntrustedSource("mcp", item.server, item.server_id)
+        case _:
+            return None
 
 
 def to_draft(text: str, attached: Sequence[Attachment]) -> ComposerDraft:
@@ -43,10 +42,7 @@ def to_draft(text: str, attached: Sequence[Attachment]) -> ComposerDraft:
     record = Draft(
         text,
         images=tuple(item.image for item in _of_type(UnreadablePicture, attached)),
-        resources=tuple(
-            DraftResource(item.server, item.title, item.uri, item.text, item.server_id)
-            for item in _of_type(PendingResource, attached)
-        ),
+        resources=tuple(_of_type(AttachedText, attached)),
         outside=untrusted_sources(attached),
         pasted=tuple(item.text for item in _of_type(PastedText, attached)),
     )
@@ -64,8 +60,8 @@ def from_draft(draft: ComposerDraft) -> list[Attachment]:
         *(PastedText(text) for text in record.pasted),
         *(PendingPicture(name, picture) for picture, name in draft.pictures),
         *(UnreadablePicture(image) for image in record.images),
-        *(PendingResource(item.server, item.title, item.uri, item.text, item.server_id) for item in record.resources),
-        *(PromptSource(source.name, source.id, source.kind) for source in record.outside),
+        *record.resources,
+        *record.outside,
     ]
 
 
@@ -81,9 +77,8 @@ async def to_blocks(
     whole = "\n\n".join(filter(None, (text, *pasted)))
     blocks: list[Block] = [Text(text=whole)] if whole.strip() else []
     for attachment in attached:
-        if isinstance(attachment, PendingResource):
-            attached_text = AttachedText(attachment.title, attachment.text, attachment.uri, attachment.server)
-            blocks.append(Text(text=label_attached(attached_text)))
+        if isinstance(attachment, AttachedText):
+            blocks.append(Text(text=label_attached(attachment)))
         elif isinstance(attachment, PendingPicture):
             if attachment.server:
                 label = f"\n\n[The next picture, “{attachment.name}”, is from the server “{attachment.server}”.]\n"

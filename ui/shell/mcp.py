@@ -11,13 +11,15 @@ from shiboken6 import isValid
 
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.mcp import McpPrompt, McpPromptArgument, McpResource, McpResourceTemplate
+from desktop_agent.types.messages import AttachedText
+from desktop_agent.types.tool_calls import UntrustedSource
 from ui.bridge.conversation import OpenConversation
 from ui.bridge.desktop.opening import AddressOpener
 from ui.bridge.event_loop import BackgroundTasks
 from ui.bridge.library import ConversationLibrary
 from ui.bridge.mcp.requests import McpCatalog, McpRequest, RequestOrigin
 from ui.bridge.mcp.servers import McpNotices
-from ui.composer.attachment_items import AttachmentFetch, PendingResource, PromptSource, ServerPicture
+from ui.composer.attachment_items import AttachmentFetch, ServerPicture
 from ui.composer.completions import (
     CompletionItem,
     CompletionKind,
@@ -328,13 +330,15 @@ class McpCatalogControls(QObject):
             self._composer.attachments.create_picture_fetch(ServerPicture(row.server, row.text, data, row.server_id))
             for data in pictures
         ]
-        await self._add(conversation, text, [PromptSource(row.server, row.server_id)] if text else [], fetching)
+        await self._add(
+            conversation, text, [UntrustedSource("mcp", row.server, row.server_id)] if text else [], fetching
+        )
 
     def _attach(self, conversation: OpenConversation, row: CompletionItem, uri: str) -> None:
-        async def read() -> list[PendingResource | ServerPicture]:
+        async def read() -> list[AttachedText | ServerPicture]:
             parts = await self._catalog.read(row.server_id, row.text, uri)
             return [
-                PendingResource(row.server, row.text, uri, part, row.server_id)
+                AttachedText(row.text, part, uri, row.server, row.server_id)
                 if isinstance(part, str)
                 else ServerPicture(row.server, row.text, part, row.server_id)
                 for part in parts
@@ -347,7 +351,7 @@ class McpCatalogControls(QObject):
         self,
         conversation: OpenConversation,
         text: str,
-        sources: Sequence[PromptSource],
+        sources: Sequence[UntrustedSource],
         fetches: Sequence[AttachmentFetch],
     ) -> None:
         """Add to the draft of this conversation, which need not be open any more."""

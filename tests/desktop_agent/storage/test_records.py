@@ -2,17 +2,9 @@ import json
 
 import pytest
 
-from desktop_agent.storage.records import (
-    Draft,
-    DraftResource,
-    draft_to_json,
-    message_to_json,
-    read_draft,
-    read_event,
-    read_message,
-)
+from desktop_agent.storage.records import Draft, draft_to_json, message_to_json, read_draft, read_event, read_message
 from desktop_agent.types.blocks import Text, Unknown
-from desktop_agent.types.messages import Message, MessageState, Role
+from desktop_agent.types.messages import AttachedText, Message, MessageState, Role
 from desktop_agent.types.tool_calls import UntrustedSource
 
 
@@ -70,7 +62,7 @@ def test_a_draft_of_before_servers_had_ids_loads_and_a_new_one_comes_back_whole(
     assert (old.resources[0].text, old.resources[0].server_id) == ("decided", "")
     new = Draft(
         "a",
-        resources=(DraftResource("Files", "W", "n://1", "x", "files"),),
+        resources=(AttachedText("W", "x", "n://1", "Files", "files"),),
         outside=(UntrustedSource("mcp", "F", "f"),),
         pasted=("long",),
     )

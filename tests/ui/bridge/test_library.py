@@ -14,16 +14,16 @@ from desktop_agent.storage.records import ConversationState
 from desktop_agent.storage.store import Store
 from desktop_agent.types.engine_events import ApprovalRequested, Envelope, RunStarted
 from desktop_agent.types.errors import DiskFull
-from desktop_agent.types.messages import Message, now
+from desktop_agent.types.messages import AttachedText, Message, now
 from desktop_agent.types.policies import QueuedMessage
 from desktop_agent.types.provider_events import ContentDelta
 from desktop_agent.types.tool_calls import AllowOnce, UntrustedSource
 from tests.fakes.agent_run import call
 from tests.fakes.qt_loop import Bridge, Heard, prompts, until
 from tests.fakes.scripted_provider import Turn, Wait
-from ui.bridge.drafts import ComposerDraft, Draft, DraftResource
+from ui.bridge.drafts import ComposerDraft, Draft
 
-NOTES = DraftResource("Notes", "Week 12", "notes://12", "decided")
+NOTES = AttachedText("Week 12", "decided", "notes://12", "Notes")
 OUTSIDE = UntrustedSource("mcp", "Notes", "notes")
 
 

@@ -22,6 +22,8 @@ from shiboken6 import delete
 
 from desktop_agent.conversation.picture_preparation import import_picture_async
 from desktop_agent.types.errors import ImageRefused, Sentence
+from desktop_agent.types.messages import AttachedText
+from desktop_agent.types.tool_calls import UntrustedSource
 from tests.fakes.qt_loop import until
 from tests.frame.patience import PATIENCE
 from ui.bridge.event_loop import EventLoop
@@ -31,8 +33,6 @@ from ui.composer.attachment_items import (
     AttachmentFetch,
     FetchResult,
     PendingPicture,
-    PendingResource,
-    PromptSource,
     ServerPicture,
     estimated_tokens,
     thumbnail,
@@ -154,15 +154,15 @@ def test_attachments_stay_in_the_order_in_which_they_were_chosen(driver, run):
 
         async def slowly():
             await first_read.wait()
-            return [PendingResource("Server", "first", "x://1", "words")]
+            return [AttachedText("first", "words", "x://1", "Server")]
 
         async def at_once():
-            return [PendingResource("Server", "second", "x://2", "words")]
+            return [AttachedText("second", "words", "x://2", "Server")]
 
         attachments.add_fetches(
             [attachments.create_fetch("first", slowly), attachments.create_fetch("second", at_once)]
         )
-        await until(lambda: any(isinstance(item, PendingResource) for item in driver.composer.draft()[1]))
+        await until(lambda: any(isinstance(item, AttachedText) for item in driver.composer.draft()[1]))
         first_read.set()
         await driver.ready()
 
@@ -558,7 +558,7 @@ def test_a_composer_may_be_gone_before_a_small_picture_is_drawn(qtbot, run, monk
 @pytest.mark.parametrize(
     "fetched",
     [
-        FetchResult([PendingResource("", "a.txt", "", "words")]),
+        FetchResult([AttachedText("a.txt", "words")]),
         FetchResult(folder="a"),
         FetchResult(problems=[ImageRefused(Sentence("damaged"))]),
     ],
@@ -652,7 +652,7 @@ def test_a_chosen_file_is_attached_as_what_it_is(driver, run, tmp_path):
     # Each takes its place when it is read.
     assert sorted(driver.chips) == ["Attached file: notes.md", "Attached image: photo"]
     text, picture = sorted(driver.composer.draft()[1], key=lambda item: isinstance(item, PendingPicture))
-    assert text == PendingResource("", "notes.md", "", "# Milk")
+    assert text == AttachedText("notes.md", "# Milk")
     assert (picture.name, picture.server) == ("photo", "")
     assert set(driver.composer._problems.text().split("\n")) == {
         "“data.bin” is neither a picture nor a text in UTF-8. Save it as a text in UTF-8, or choose a picture.",
@@ -717,7 +717,7 @@ def test_what_is_too_long_for_the_editor_comes_back_beside_it(driver):
     assert driver.composer.draft() == ("written", [PastedText(long)])
 
 
-SERVERS_WORDS = PromptSource("Tickets", "tickets")
+SERVERS_WORDS = UntrustedSource("mcp", "Tickets", "tickets")
 
 
 def deleted(editor):

@@ -7,16 +7,16 @@ from pathlib import Path
 from PySide6.QtCore import QObject
 
 from desktop_agent.types.errors import Sentence, WrongUse
+from desktop_agent.types.tool_calls import UntrustedSource
 from ui.bridge.desktop.links import SCHEME, ConversationLink, FileTarget, NewConversationLink, check_file, parse_target
 from ui.bridge.event_loop import BackgroundTasks
 from ui.bridge.library import ConversationLibrary
-from ui.composer.attachment_items import PromptSource
 from ui.shell.side_windows.quick_ask import QuickAsk
 from ui.shell.startup_window import StartupWindow
 
 MAX_TARGETS = 20
 """Targets of one start. Nobody means to open a whole folder of files."""
-_LINK_SOURCE = PromptSource(f"{SCHEME}://new", kind="web")
+_LINK_SOURCE = UntrustedSource("web", f"{SCHEME}://new")
 
 
 class TargetPresenter(QObject):
