@@ -96,6 +96,7 @@ class Connections:
         self._forgotten = 0  # how many providers were, so far
         self._catalogue = catalogue or Catalogue()
         self._listings = ModelListings(saved, self._listed_by_server, lambda: self._preferences().providers.endpoints)
+        self.on_models_changed = self._listings.on_change
         self._demo: DemoServer | None = None
         self._demo_endpoint: Endpoint | None = None
         self._starting_demo = asyncio.Lock()
@@ -172,10 +173,6 @@ class Connections:
         endpoint = self.endpoint(endpoint_id)
         models = await self._listings.models(endpoint, refresh=refresh)
         return tuple(self._catalogue.merged(_vendor_of_endpoint(endpoint), model) for model in models)
-
-    def on_models_changed(self, listener: Callable[[str], None]) -> None:
-        """Call `listener` with an endpoint's id when its models turn out to differ from those remembered."""
-        self._listings.on_change(listener)
 
     def known_model(self, endpoint_id: str, model: str) -> ModelInfo | None:
         """Return what is known of a model without asking a server: listed, from its provider, or in the catalogue."""

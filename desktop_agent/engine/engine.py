@@ -21,6 +21,7 @@ from desktop_agent.engine.session_lifecycle import (
     close_unless_refused,
 )
 from desktop_agent.engine.spending import Spending
+from desktop_agent.processes.listeners import Listeners
 from desktop_agent.processes.worker_threads import runs_to_its_end, wait_for_all
 from desktop_agent.providers.catalogue.catalogue import Catalogue
 from desktop_agent.providers.provider import Provider
@@ -109,7 +110,9 @@ class Engine:
         self._database_replacement = DatabaseReplacement(store, rule_book, lambda: self._all_sessions)
         self._opening: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._locks = ConversationLocks(folder, defaults.program)
-        self._preference_listeners: list[Callable[[Preferences], None]] = []
+        self._preferences_changed = Listeners[[Preferences]]()
+        self.on_preferences = self._preferences_changed.add
+        """Call a listener at every change of the preferences."""
         self.connections = Connections(
             self.secrets,
             HttpClient(defaults.read_interval),
@@ -175,13 +178,8 @@ class Engine:
             self._mcp_in_use.apply_settings()
         for session in tuple(self._sessions.values()):
             session.modes.refresh_modes()
-        for listener in tuple(self._preference_listeners):
-            listener(preferences)
+        self._preferences_changed.notify(preferences)
         await self._preferences_file.save(preferences)
-
-    def on_preferences(self, listener: Callable[[Preferences], None]) -> None:
-        """Call `listener` at every change of the preferences."""
-        self._preference_listeners.append(listener)
 
     def new_session(
         self,

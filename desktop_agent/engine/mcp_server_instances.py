@@ -5,15 +5,13 @@ from collections import deque
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Generic, ParamSpec
 
 from desktop_agent.engine.mcp_tools import ToolDigestStore, ToolOffer, describe_changes, load_tool_offer
 from desktop_agent.mcp.client import McpClient
 from desktop_agent.mcp.lifecycle import ServerContext
+from desktop_agent.processes.listeners import Listeners
 from desktop_agent.types.errors import AgentError, Sentence
 from desktop_agent.types.mcp import McpLogLine, McpServer, McpServerState
-
-_P = ParamSpec("_P")
 
 MAX_NOTICES = 100
 # Seconds between two notifications where a server says without end that its catalog changed.
@@ -22,22 +20,6 @@ _NOTIFY_INTERVAL = 1.0
 _FIRST_REFRESH_PAUSE = 1.0
 _MAX_REFRESH_PAUSE = 60.0
 _TURN_ON_REMEDY = Sentence("Turn it on, then sign in.")
-
-
-class Listeners(Generic[_P]):
-    """Functions that are called with each event of one kind."""
-
-    def __init__(self) -> None:
-        self._listeners: list[Callable[_P, object]] = []
-
-    def add(self, listener: Callable[_P, object]) -> None:
-        """Call `listener` from now on."""
-        self._listeners.append(listener)
-
-    def notify(self, *event: _P.args, **named: _P.kwargs) -> None:
-        """Call all of them."""
-        for listener in tuple(self._listeners):
-            listener(*event, **named)
 
 
 class McpNotifier:

@@ -15,6 +15,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, ValidationError
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from desktop_agent.processes.foreign_code import Fault
+from desktop_agent.processes.listeners import Listeners
 from desktop_agent.storage.files import file_error, make_private_folder, write_atomically
 from desktop_agent.types.errors import AgentError, Sentence, StorageFailed, WrongUse
 from desktop_agent.types.messages import now
@@ -111,11 +112,9 @@ class ModelListings:
         self._loading = asyncio.Lock()
         self._saving = asyncio.Lock()
         self._is_loaded = file is None
-        self._listeners: list[Callable[[str], None]] = []
-
-    def on_change(self, listener: Callable[[str], None]) -> None:
-        """Call `listener` with an endpoint's id when a refresh brought other models than before."""
-        self._listeners.append(listener)
+        self._changed = Listeners[[str]]()
+        self.on_change = self._changed.add
+        """Call a listener with an endpoint's id when a refresh brought other models than before."""
 
     async def warm_up(self) -> None:
         """Read the file, once, in a thread."""
@@ -205,7 +204,7 @@ class ModelListings:
                 self._outdated.discard(endpoint.id)
                 await self._save()
                 if before is None or before.models != models:
-                    self._notify(endpoint.id)
+                    self._changed.notify(endpoint.id)
             return models
         finally:
             if self._is_current(endpoint.id):
@@ -214,10 +213,6 @@ class ModelListings:
     def _is_current(self, endpoint_id: str) -> bool:
         """Return whether the pending request still counts: a key or an address may have changed meanwhile."""
         return self._requests.get(endpoint_id) is asyncio.current_task()
-
-    def _notify(self, endpoint_id: str) -> None:
-        for listener in tuple(self._listeners):
-            listener(endpoint_id)
 
     def _on_request_end(self, task: asyncio.Task[ModelInfos]) -> None:
         self._tasks.discard(task)

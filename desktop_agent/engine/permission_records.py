@@ -8,6 +8,7 @@ from weakref import WeakSet
 
 from pydantic_core import to_jsonable_python
 
+from desktop_agent.processes.listeners import Listeners
 from desktop_agent.storage.records import ConversationRecord, JournalEntry, StoredRules
 from desktop_agent.storage.store import Store
 from desktop_agent.tools.tool import ToolRegistry
@@ -65,7 +66,9 @@ class RuleBook:
     def __init__(self, rules: Iterable[Rule] = ()) -> None:
         self._rules = {rule.id: rule for rule in rules}
         self._followers: WeakSet[RuleFollower] = WeakSet()
-        self._listeners: list[Callable[[], object]] = []
+        self._changed = Listeners[[]]()
+        self.on_changed = self._changed.add
+        """Call a listener whenever `rules` has changed."""
 
     @property
     def rules(self) -> tuple[Rule, ...]:
@@ -79,10 +82,6 @@ class RuleBook:
             for rule in self._rules.values()
             if rule.scope is not RuleScope.CONVERSATION or rule.conversation_id == conversation_id
         )
-
-    def on_changed(self, listener: Callable[[], object]) -> None:
-        """Call `listener` whenever `rules` has changed."""
-        self._listeners.append(listener)
 
     def subscribe(self, follower: RuleFollower) -> None:
         """Notify this policy of what others add and revoke; it is held weakly."""
@@ -98,20 +97,20 @@ class RuleBook:
         if rule.scope is not RuleScope.CONVERSATION:
             for follower in self._other_followers(by):
                 follower.add_shared_rule(rule)
-        self._notify()
+        self._changed.notify()
 
     def remove(self, rule_id: str, by: RuleFollower | None = None) -> None:
         """Remove a rule everywhere. Harmless where there is none."""
         self._rules.pop(rule_id, None)
         for follower in self._other_followers(by):
             follower.remove_shared_rule(rule_id)
-        self._notify()
+        self._changed.notify()
 
     def replace(self, rule: Rule) -> None:
         """Replace a rule by its newer state."""
         if rule.id in self._rules:
             self._rules[rule.id] = rule
-            self._notify()
+            self._changed.notify()
 
     def replace_all(self, rules: Iterable[Rule]) -> None:
         """Replace all rules."""
@@ -124,11 +123,7 @@ class RuleBook:
             if rule.scope is not RuleScope.CONVERSATION:
                 for follower in self._other_followers(None):
                     follower.add_shared_rule(rule)
-        self._notify()
-
-    def _notify(self) -> None:
-        for listener in self._listeners:
-            listener()
+        self._changed.notify()
 
     def _other_followers(self, by: RuleFollower | None) -> list[RuleFollower]:
         return [follower for follower in self._followers if follower is not by]

@@ -10,6 +10,7 @@ from pydantic import SecretStr
 
 from desktop_agent.local_models.llama_server import LlamaServer, LocalModelFailed, ServerOptions
 from desktop_agent.local_models.model_files import find_server
+from desktop_agent.processes.listeners import Listeners
 from desktop_agent.processes.run_process import wait_at_most
 from desktop_agent.providers.event_batches import EventBatches, ready_events
 from desktop_agent.providers.provider import Provider
@@ -57,7 +58,9 @@ class LocalModels:
         self._clock = clock
         self._watch_seconds = watch_seconds
         self.state = LocalState()
-        self._listeners: list[Callable[[LocalState], None]] = []
+        self._changed = Listeners[[LocalState]]()
+        self.on_state = self._changed.add
+        """Call a listener at every change of phase or memory."""
         self._server: LlamaServer | None = None
         self._inner: Provider | None = None
         self._start: asyncio.Task[Provider] | None = None
@@ -66,10 +69,6 @@ class LocalModels:
         self._in_use = 0
         self._last_use = clock()
         self.provider: Provider = _LocalProvider(self)
-
-    def on_state(self, listener: Callable[[LocalState], None]) -> None:
-        """Call `listener` at every change of phase or memory."""
-        self._listeners.append(listener)
 
     def model_info(self, model_id: str) -> ModelInfo:
         """Return what is known of a chosen model without running it."""
@@ -128,7 +127,7 @@ class LocalModels:
 
     async def close(self) -> None:
         """End the server; listeners are not notified any more."""
-        self._listeners.clear()
+        self._changed.clear()
         await self.stop()
 
     @asynccontextmanager
@@ -236,8 +235,7 @@ class LocalModels:
         if state == self.state:
             return
         self.state = state
-        for listener in tuple(self._listeners):
-            listener(state)
+        self._changed.notify(state)
 
 
 class _LocalProvider:

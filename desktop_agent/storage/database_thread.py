@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
+from desktop_agent.processes.listeners import Listeners
 from desktop_agent.processes.worker_threads import WorkerThread
 from desktop_agent.storage.connection import DatabaseConnection
 from desktop_agent.storage.guarded_database import FilePin, GuardedDatabase, IntegrityChecker
@@ -40,15 +41,13 @@ class DiskWatch:
     def __init__(self, recover: Callable[[], Awaitable[None]]) -> None:
         self._recover = recover
         self.trouble: StorageFailed | None = None
-        self._listeners: list[Callable[[StorageFailed | None], None]] = []
+        self._changed = Listeners[[StorageFailed | None]]()
+        self.on_change = self._changed.add
+        """Call a listener when trouble begins or changes, and with None when it is over."""
         self._task: asyncio.Task[None] | None = None
         self._pause = FIRST_RETRY_SECONDS
         self._ended_at = 0.0
         self._is_closed = False
-
-    def on_change(self, listener: Callable[[StorageFailed | None], None]) -> None:
-        """Call `listener` when trouble begins or changes, and with None when it is over."""
-        self._listeners.append(listener)
 
     def report_trouble(self, trouble: StorageFailed) -> None:
         """Report a refusal of the disk."""
@@ -91,8 +90,7 @@ class DiskWatch:
         if is_same:
             return
         _log.info("disk: %s", "can be written again" if trouble is None else type(trouble).__name__)
-        for listener in tuple(self._listeners):
-            listener(trouble)
+        self._changed.notify(trouble)
 
 
 T = TypeVar("T")
@@ -106,10 +104,14 @@ class DatabaseThread:
         self.notices = opened.notices
         self._worker = worker
         self._database = GuardedDatabase(folder, opened)
-        self._notice_listeners: list[Callable[[Sentence], None]] = []
-        self._replaced_listeners: list[Callable[[DatabaseReplaced], None]] = []
+        self._notice = Listeners[[Sentence]]()
+        self.on_notice = self._notice.add
+        """Call a listener with notices about repairs while the database is open."""
+        self._replaced = Listeners[[DatabaseReplaced]]()
+        self.on_replaced = self._replaced.add
+        """Call a listener when another file has been opened in place of this one."""
         self._replacements_notified = 0
-        self.integrity_checker = IntegrityChecker(folder / DATABASE_NAME, worker, self._database, self._notify)
+        self.integrity_checker = IntegrityChecker(folder / DATABASE_NAME, worker, self._database, self._notice.notify)
         self.disk = DiskWatch(self._try_writing)
         if opened.read_only is not None:
             self.disk.report_trouble(opened.read_only)
@@ -133,14 +135,6 @@ class DatabaseThread:
     def read_only(self) -> StorageFailed | None:
         """Return why nothing can be written, from the opening on; None where it can."""
         return self._database.read_only
-
-    def on_notice(self, listener: Callable[[Sentence], None]) -> None:
-        """Call `listener` with notices about repairs while the database is open."""
-        self._notice_listeners.append(listener)
-
-    def on_replaced(self, listener: Callable[[DatabaseReplaced], None]) -> None:
-        """Call `listener` when another file has been opened in place of this one."""
-        self._replaced_listeners.append(listener)
 
     async def run(self, work: Callable[[DatabaseConnection], T], pin: FilePin | None = None) -> T:
         """Do the work, also when the caller is cancelled. Raises StorageFailed and its subclasses.
@@ -195,21 +189,16 @@ class DatabaseThread:
         finally:
             self._notify_replacements()
         for notice in notices:
-            self._notify(notice)
+            self._notice.notify(notice)
 
     def _notify_replacements(self) -> None:
         new = self._database.replacements[self._replacements_notified :]
         self._replacements_notified += len(new)
         for replaced in new:
-            self._notify(replaced.whole)
-            for listener in tuple(self._replaced_listeners):
-                listener(replaced)
+            self._notice.notify(replaced.whole)
+            self._replaced.notify(replaced)
         for notice in self._database.take_notices() if new else ():
-            self._notify(notice)
-
-    def _notify(self, notice: Sentence) -> None:
-        for listener in tuple(self._notice_listeners):
-            listener(notice)
+            self._notice.notify(notice)
 
     async def _close(self) -> None:
         try:

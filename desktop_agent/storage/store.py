@@ -55,7 +55,7 @@ from desktop_agent.storage.schedules import ScheduleRows
 from desktop_agent.storage.usage import UsageRows
 from desktop_agent.types.conversation_tree import ConversationTree
 from desktop_agent.types.engine_events import Envelope
-from desktop_agent.types.errors import DatabaseReplaced, Sentence, StorageFailed
+from desktop_agent.types.errors import StorageFailed
 from desktop_agent.types.messages import Message
 
 if TYPE_CHECKING:
@@ -76,6 +76,7 @@ class Store:
         self, folder: Path, thread: DatabaseThread, pin: FilePin | None = None, search: "_LazySearch | None" = None
     ) -> None:
         self.notices = thread.notices
+        self.on_notice, self.on_replaced = thread.on_notice, thread.on_replaced
         self.folder = folder
         self.pictures, self.blobs = PictureFiles(folder), BlobFiles(folder)
         self._thread = thread
@@ -130,14 +131,6 @@ class Store:
     @property
     def integrity_checker(self) -> IntegrityChecker:
         return self._thread.integrity_checker
-
-    def on_notice(self, listener: Callable[[Sentence], None]) -> None:
-        """Call `listener` with notices about repairs while the database is open."""
-        self._thread.on_notice(listener)
-
-    def on_replaced(self, listener: Callable[[DatabaseReplaced], None]) -> None:
-        """Call `listener` when the file was replaced, once the new one is open."""
-        self._thread.on_replaced(listener)
 
     async def list_conversations(
         self, limit: int | None = None, *, in_trash: bool = False, scope: ListScope = EVERYTHING
