@@ -256,7 +256,7 @@ class ConversationUsage:
         self._wasted_cost = 0.0
         if beside is not None:
             self._add_beside(beside)
-        self._count_new()
+        self.count_branch()
 
     @property
     def total(self) -> Usage | None:
@@ -271,10 +271,6 @@ class ConversationUsage:
         is_known = not self._has_gaps and not self.lacks_earlier
         used = self._open.total
         return is_known and (used is None or used.cost is not None)
-
-    def count_branch(self) -> None:
-        """Count the branch that is in view now."""
-        self._count_new()
 
     def add_earlier(self, used: Usage | None, *, is_complete: bool) -> None:
         """Add what those messages used that were not in memory when counting began."""
@@ -292,7 +288,7 @@ class ConversationUsage:
             case UsageUpdate() | AnswerStarted() | RetryScheduled():
                 self._open.feed(event)
             case RunStarted():
-                self._count_new()
+                self.count_branch()
                 self._before_run, self._run_cost = self._cost, 0.0
             case CostUpdated():
                 self._run_cost = event.cost
@@ -301,7 +297,7 @@ class ConversationUsage:
             case TurnStarted() | RunFinished():
                 # The answer before was committed by now, with its usage.
                 self._open = AnswerUsage()
-                self._count_new()
+                self.count_branch()
                 self._wasted_cost += max(0.0, self._before_run + self._run_cost - self._cost)
             case _:
                 pass
@@ -315,7 +311,8 @@ class ConversationUsage:
         self._has_gaps = self._has_gaps or used.cost is None
         self._beside = add_usage(self._beside, used)
 
-    def _count_new(self) -> None:
+    def count_branch(self) -> None:
+        """Count the answers of the branch in view that were not counted yet."""
         messages = self._history()
         self._counted = next(
             (end for end in range(len(messages), 0, -1) if messages[end - 1].id == self._last_counted), 0

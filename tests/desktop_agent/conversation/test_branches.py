@@ -91,5 +91,5 @@ def test_another_branch_of_the_same_length_costs_what_it_costs() -> None:
     spending = ConversationUsage(lambda: history)
     assert spending.total is not None
     history = [message_of("a"), message_of("c", Role.ASSISTANT, 5.0)]
-    spending._count_new()
+    spending.count_branch()
     assert spending.total.cost == 5.0
