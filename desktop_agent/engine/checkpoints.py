@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from desktop_agent.engine.undo_forecast import (
-    displayed_path,
     file_difference,
     forecast_restore,
     irreversible_calls_since,
@@ -20,7 +19,8 @@ from desktop_agent.processes.foreign_code import Fault, TaskSupervisor, replace_
 from desktop_agent.processes.worker_threads import run_by_size, run_in_thread
 from desktop_agent.storage.store import Store
 from desktop_agent.tools.checkpoints.checkpointer import Checkpointer, RestoreReport
-from desktop_agent.tools.checkpoints.snapshots import SkippedFile, remove_interrupted_leftovers, skipped_because
+from desktop_agent.tools.checkpoints.restore import remove_interrupted_leftovers
+from desktop_agent.tools.checkpoints.restore_steps import SkippedFile, skipped_because
 from desktop_agent.tools.tool import AnyTool, ToolRegistry
 from desktop_agent.tools.workspace import Workspace
 from desktop_agent.types.blocks import JsonObject
@@ -40,8 +40,6 @@ _TOOL_REMOVED = "The tool “{tool}” that could undo it is not there any more.
 _OUTCOME_UNKNOWN = "The call of “{tool}” was broken off, so it is not known whether it took effect."
 _UNDO_INTERRUPTED = "“{tool}” already began to undo this. Whether that worked is not known, so it is not tried again."
 _UNDO_FAILED = "“{tool}” could not undo it: {why}"
-_BY_HAND = Sentence("Check what the call did, and undo it by hand.")
-_BRING_TOOL_BACK = Sentence("Open the conversation with the tool and the folder that it had, then restore once more.")
 _NOT_REDONE = "What “{tool}” undid is not redone; only files are restored."
 
 
@@ -85,9 +83,7 @@ class ToolUndo:
             return _skip(checkpoint, _UNDO_INTERRUPTED)
         if checkpoint.succeeded is None:
             return _skip(checkpoint, _OUTCOME_UNKNOWN)
-        return (
-            None if self._find_tool(checkpoint.tool) is not None else _skip(checkpoint, _TOOL_REMOVED, _BRING_TOOL_BACK)
-        )
+        return None if self._find_tool(checkpoint.tool) is not None else _skip(checkpoint, _TOOL_REMOVED)
 
     def reason_not_undone(self, checkpoint: Checkpoint) -> Sentence | None:
         """Return why a call would not be undone, for a forecast; None where it would be."""
@@ -125,10 +121,8 @@ async def _run_undo(tool: AnyTool, undo: Callable[[Any], Awaitable[str]], argume
     return report
 
 
-def _skip(checkpoint: Checkpoint, template: str, remedy: Sentence = _BY_HAND, **values: str) -> SkippedFile:
-    return SkippedFile(
-        checkpoint.tool, Sentence(template, {"tool": _title(checkpoint), **values}), remedy, is_undo=True
-    )
+def _skip(checkpoint: Checkpoint, template: str, **values: str) -> SkippedFile:
+    return SkippedFile(checkpoint.tool, Sentence(template, {"tool": _title(checkpoint), **values}), is_undo=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,8 +140,7 @@ OnProgress = Callable[[int, int], None]
 def _ignore_progress(_done: int, _total: int) -> None: ...
 
 
-_ConsentByFile = Mapping[str, list[FileState | tuple[int, ...]]]
-_Consent = bool | _ConsentByFile
+_Consent = Mapping[str, list[FileState]]
 
 
 class Checkpoints:
@@ -252,7 +245,10 @@ class Checkpoints:
         return replace(forecast, undo_refusals=tuple(excluded.values()))
 
     async def preview_since(self, message_id: str) -> RestorePlan:
-        """Forecast `restore_since`, with the calls since then that cannot be undone. Raises as that does."""
+        """Forecast restoring what the calls of this message and of all after it changed, and what cannot be undone.
+
+        What was restored before is left out. Raises WrongUse for an unknown message; StorageFailed.
+        """
         later = self._since(message_id, await self._all())
         forecast = await forecast_restore(later, self._tool_undo.reason_not_undone)
         history = self._history()
@@ -269,39 +265,21 @@ class Checkpoints:
         """Return the lines that a restore would change in a file, or why there are none. Raises StorageFailed."""
         return await file_difference(file, self._store.blobs, replaced=replaced)
 
-    async def restore(self, checkpoint_id: str, *, even_if_changed: bool = False) -> RestoreReport:
-        """Undo one call and restore its files; those changed since only with `even_if_changed`.
-
-        What was redone since is undone again, also where not all of it had been undone; the report covers all of it
-        and says what was skipped. Raises WrongUse while a run is active, when the conversation is closed, and for an
-        unknown one; StorageFailed.
-        """
-        async with self._lock, self._cleanup_lock:
-            chosen = self._find((checkpoint_id,), checkpoints := await self._all())
-            return _merge_results(await self._restore_all(_open_checkpoints(chosen[0], checkpoints), even_if_changed))
-
-    async def restore_since(self, message_id: str, *, even_if_changed: bool = False) -> tuple[RestoreReport, ...]:
-        """Restore, newest first, what the calls of this message and of all after it changed; as `restore`.
-
-        What was restored before is left out.
-        """
-        async with self._lock, self._cleanup_lock:
-            return await self._restore_all(self._since(message_id, await self._all()), even_if_changed)
-
     async def restore_forecast(
         self,
         forecast: RestorePlan,
         replacing: Collection[FileRestorePlan] = (),
         on_progress: OnProgress = _ignore_progress,
     ) -> tuple[RestoreReport, ...]:
-        """Restore the checkpoints of a forecast, newest first, as `restore`; what was restored meanwhile is left out.
+        """Restore the checkpoints of a forecast, newest first; what was restored meanwhile is left out.
 
         Each file is checked again. Those in `replacing` are restored although they were changed since, if they are
-        still as forecast.
+        still as forecast. Raises WrongUse while a run is active, when the conversation is closed, and for an unknown
+        checkpoint; StorageFailed.
         """
         async with self._lock, self._cleanup_lock:
             known = self._find(forecast.checkpoint_ids, await self._all())
-            consent: _Consent = {file.key: [_expected_state(file)] for file in replacing}
+            consent: _Consent = {file.key: [file.current_state] for file in replacing}
             return await self._restore_all(
                 [checkpoint for checkpoint in known if not checkpoint.restored], consent, on_progress
             )
@@ -333,22 +311,24 @@ class Checkpoints:
         return [
             checkpoint
             for checkpoint in reversed(checkpoints)
-            if not (checkpoint.is_redo or checkpoint.restored) and is_later(checkpoint)
+            if (checkpoint.has_effect or checkpoint.new_folders)
+            and not (checkpoint.is_redo or checkpoint.restored)
+            and is_later(checkpoint)
         ]
 
     async def _restore_all(
         self,
         checkpoints: Sequence[Checkpoint],
         consent: _Consent,
-        on_progress: OnProgress = _ignore_progress,
+        on_progress: OnProgress,
     ) -> tuple[RestoreReport, ...]:
         done: list[RestoreReport] = []
         note_id = new_id()
         try:
-            for checkpoint in checkpoints:
-                done.append(await self._restore_one(checkpoint, consent, note_id))
-                if not isinstance(consent, bool):
-                    _extend_consent(consent, done[-1])
+            for index, checkpoint in enumerate(checkpoints):
+                older = [other for other in checkpoints[index + 1 :] if other.workspace == checkpoint.workspace]
+                done.append(await self._restore_one(checkpoint, older, consent, note_id))
+                _extend_consent(consent, done[-1])
                 on_progress(len(done), len(checkpoints))
         finally:
             # Also where it was interrupted: some files may be restored.
@@ -364,19 +344,18 @@ class Checkpoints:
                 self._listeners.on_note(note)
             await self.publish_saved_calls()
 
-    async def _restore_one(self, checkpoint: Checkpoint, consent: _Consent, note_id: str) -> RestoreReport:
+    async def _restore_one(
+        self, checkpoint: Checkpoint, older: Sequence[Checkpoint], consent: _Consent, note_id: str
+    ) -> RestoreReport:
         self._refuse()
         before = checkpoint.undo_said
         checkpoint, not_undone = await self._tool_undo.undo(checkpoint)
         folder = checkpoint.workspace
-        if not isinstance(consent, bool):
-            consent = {
-                file.path: states for file in checkpoint.files if (states := consent.get(f"{folder}/{file.path}"))
-            }
+        own_consent = {file.path: consent.get(f"{folder}/{file.path}", ()) for file in checkpoint.files}
         try:
             workspace = await run_in_thread(lambda _sign: Workspace(Path(folder))) if folder else None
             checkpointer = self.checkpointer(workspace)
-            restored = await checkpointer.restore(checkpoint, even_if_changed=consent, note_id=note_id)
+            restored = await checkpointer.restore(checkpoint, own_consent, older=older, note_id=note_id)
         except WrongUse as error:
             # The folder is gone, or another one has its name.
             restored = RestoreReport(
@@ -391,44 +370,13 @@ class Checkpoints:
         return replace(restored, is_new_undo=before is None and bool(restored.undone))
 
 
-def _expected_state(file: FileRestorePlan) -> FileState | tuple[int, ...]:
-    """Return the state that the file must still have; unreadable states all look alike."""
-    return file.current_state if file.can_be_saved or file.stamp is None else file.stamp
-
-
-def _extend_consent(consent: _ConsentByFile, restored: RestoreReport) -> None:
-    """Extend the person's consent to the versions that were just restored: an older call may go further back."""
-    checkpoint, put_back = restored.checkpoint, set(restored.restored)
-    for file in checkpoint.files:
-        states = consent.get(f"{checkpoint.workspace}/{file.path}")
-        if states is not None and displayed_path(file.path) in put_back:
-            states.append(file.before)
+def _extend_consent(consent: _Consent, report: RestoreReport) -> None:
+    """Extend the person's consent to the states that were just restored: an older call may go further back."""
+    for path, state in report.produced.items():
+        states = consent.get(f"{report.checkpoint.workspace}/{path}")
+        if states is not None:
+            states.append(state)
 
 
 def _matches(checkpoint: Checkpoint, ids: Collection[str]) -> bool:
     return checkpoint.id in ids or (bool(checkpoint.note_id) and checkpoint.note_id in ids)
-
-
-def _open_checkpoints(checkpoint: Checkpoint, checkpoints: Sequence[Checkpoint]) -> Sequence[Checkpoint]:
-    """Return, newest first, the checkpoint itself and those saved whenever it was redone."""
-    chain, undone_ids = [checkpoint], {checkpoint.id}
-    for other in checkpoints:
-        if other.undoes in undone_ids:
-            undone_ids.add(other.id)
-            chain += [other] if other.is_redo == checkpoint.is_redo else []
-    return [member for member in reversed(chain) if not member.restored] or [checkpoint]
-
-
-def _merge_results(done: Sequence[RestoreReport]) -> RestoreReport:
-    """Return one report of several restores of one call, newest first; `checkpoint` and `saved` are of the last."""
-    restored = tuple(dict.fromkeys(path for report in done for path in report.restored))
-    skipped_by_path = {
-        skipped.path: skipped for report in done for skipped in report.skipped if skipped.path not in restored
-    }
-    return RestoreReport(
-        done[-1].checkpoint,
-        restored,
-        tuple(skipped_by_path.values()),
-        is_new_undo=any(report.is_new_undo for report in done),
-        saved=next((report.saved for report in reversed(done) if report.saved is not None), None),
-    )

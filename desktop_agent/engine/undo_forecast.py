@@ -11,13 +11,9 @@ from desktop_agent.engine.permission_records import audit_entries
 from desktop_agent.processes.worker_threads import CancelToken, run_in_thread
 from desktop_agent.storage.store import Store
 from desktop_agent.tools.checkpoints.checkpointer import BlobStore, RestoreReport
-from desktop_agent.tools.checkpoints.snapshots import (
-    ForecastState,
-    RestorePreview,
-    parse_saved_path,
-    skipped_because,
-    take_snapshot,
-)
+from desktop_agent.tools.checkpoints.restore_preview import ForecastState, preview_restore
+from desktop_agent.tools.checkpoints.restore_steps import skipped_because
+from desktop_agent.tools.checkpoints.snapshots import parse_saved_path, take_snapshot
 from desktop_agent.tools.tool import ToolRegistry
 from desktop_agent.tools.workspace import Workspace
 from desktop_agent.types.blocks import JsonObject, Outcome
@@ -221,8 +217,7 @@ def _forecast_files(folder: str, checkpoints: Sequence[Checkpoint], sign: Cancel
             why = skipped_because(path, error).why
             yield FileRestorePlan(folder, path, FileState(), FileState(), FileState(), why)
         return
-    plain = RestorePreview(workspace, sign, consent=False).preview(checkpoints)
-    willing = RestorePreview(workspace, sign, consent=True).preview(checkpoints)
+    plain, willing = preview_restore(workspace, checkpoints, sign)
     for path in sorted(plain):
         forecast = _file_forecast(folder, path, plain[path], willing[path])
         if forecast.reason is not None or forecast.effect() != "left" or forecast.is_conflict:
@@ -230,14 +225,14 @@ def _forecast_files(folder: str, checkpoints: Sequence[Checkpoint], sign: Cancel
 
 
 def _file_forecast(folder: str, path: str, plain: ForecastState, willing: ForecastState) -> FileRestorePlan:
-    reason = plain.skipped if plain.then != willing.then else willing.skipped or plain.skipped
+    reason = plain.skipped if plain.then != willing.then else willing.skipped
     why = reason.why if reason else _link_warning(path, willing)
-    return FileRestorePlan(folder, path, plain.now, plain.then, willing.then, why, plain.stamp)
+    return FileRestorePlan(folder, path, plain.now.state, plain.then, willing.then, why)
 
 
 def _link_warning(path: str, forecast: ForecastState) -> Sentence | None:
     """Warn that replacing a file, which is done atomically, breaks its hard links."""
-    if forecast.link_count < 2 or forecast.then in (forecast.now, FileState()):
+    if forecast.now.link_count < 2 or forecast.then in (forecast.now.state, FileState()):
         return None
     return Sentence(_HAS_LINKS, {"path": displayed_path(path)})
 

@@ -35,7 +35,7 @@ class Folder(Protocol):
         """Open a folder inside."""
         ...
 
-    def make(self, name: str) -> None:
+    def make(self, name: str, mode: int = 0o777) -> None:
         """Make a folder inside."""
         ...
 
@@ -102,8 +102,8 @@ class _DescriptorFolder:
                 raise _link_error(name) from None
             raise
 
-    def make(self, name: str) -> None:
-        os.mkdir(name, dir_fd=self._descriptor)
+    def make(self, name: str, mode: int = 0o777) -> None:
+        os.mkdir(name, mode, dir_fd=self._descriptor)
 
     def open(self, name: str, flags: int, mode: int = 0o666) -> int:
         """Open a file inside; a link fails with ELOOP."""
@@ -156,8 +156,8 @@ class _PathFolder:
             raise OSError(code, os.strerror(code), name)
         return type(self)(path)
 
-    def make(self, name: str) -> None:
-        self._checked(name).mkdir()
+    def make(self, name: str, mode: int = 0o777) -> None:
+        self._checked(name).mkdir(mode)
 
     def open(self, name: str, flags: int, mode: int = 0o666) -> int:
         """Open a file inside; a link fails with ELOOP."""

@@ -255,9 +255,12 @@ class Workspace:
                 new.sync()
             old.sync()
 
-    def make_folder(self, place: WorkspacePath) -> None:
-        """Make a folder and what is missing above it; an existing one is left as it is."""
-        with self._translate_errors(place), self._open_folder(place.parts, make=True) as folder:
+    def make_folder(self, place: WorkspacePath, mode: int | None = None) -> None:
+        """Make a folder and what is missing above it; an existing one is left as it is. `mode`: no more permissions."""
+        with self._translate_errors(place), self._open_parent(place, make_parents=True) as (folder, name):
+            with contextlib.suppress(FileExistsError):
+                folder.make(name, 0o777 if mode is None else mode)
+            folder.enter(name).close()
             folder.sync()
 
     def remove_folder(self, place: WorkspacePath) -> None:

@@ -28,14 +28,16 @@ class SavedFile(FrozenModel):
     """One file of a checkpoint. `path` is relative to the workspace.
 
     `after` is the state in which the file is expected: as the call left it, None while the call has not ended, and
-    `before` once it was restored. `attributes` are its extended attributes before the call, by name, in base64;
-    `owner` its user and group. Both are restored with the bytes where possible, and do not count as a change. `lines`
-    are how many the call added and removed; None where that is not known, or it is no text.
+    `before` once it was restored. `folder_mode` are the permissions of a folder before the call. `attributes` are its
+    extended attributes before the call, by name, in base64; `owner` its user and group. All are restored where
+    possible, and do not count as a change. `lines` are how many the call added and removed; None where that is not
+    known, or it is no text.
     """
 
     path: str
     before: FileState
     after: FileState | None = None
+    folder_mode: int | None = None
     attributes: tuple[tuple[str, str], ...] = ()
     owner: tuple[int, int] | None = None
     lines: tuple[int, int] | None = None
@@ -132,7 +134,7 @@ class FileRestorePlan:
 
     `name` is its path in the workspace `folder`, byte for byte. `restored_state` is what the file would be,
     `overwritten_state` the same where the person also lets later changes be replaced. `reason` is why it cannot be
-    restored fully. `stamp` tells versions apart where no bytes were read.
+    restored fully.
     """
 
     folder: str
@@ -141,7 +143,6 @@ class FileRestorePlan:
     restored_state: FileState
     overwritten_state: FileState
     reason: Sentence | None = None
-    stamp: tuple[int, ...] | None = None
 
     @property
     def path(self) -> str:
@@ -157,11 +158,6 @@ class FileRestorePlan:
     def is_conflict(self) -> bool:
         """Whether the person must decide, because the file was changed since."""
         return self.restored_state != self.overwritten_state
-
-    @property
-    def can_be_saved(self) -> bool:
-        """Whether the current file is saved before it is replaced, so that nothing is lost."""
-        return self.current_state.unread in {None, "folder"}
 
     def effect(self, *, replaced: bool = False) -> RestoreEffect:
         """Return what becomes of the file; `replaced`: where later changes are replaced too."""

@@ -12,6 +12,7 @@ from desktop_agent.types.policies import Hooks, PreToolUse
 from desktop_agent.types.provider_events import ContentDelta, MessageDelta
 from desktop_agent.types.tool_calls import AllowOnce, Deny, ToolClass
 from tests.contract.scenes import ACT, DONE, LOOK, answer_all, decided, in_folder, on_disk, one, only, until, write
+from tests.desktop_agent.engine.restoring import restore
 from tests.fakes.agent_run import Desk, Words, call, tool
 from tests.fakes.library import Gate
 from tests.fakes.scripted_provider import Turn
@@ -134,7 +135,7 @@ async def test_checkpoint_restored__names_it_and_what_was_left_alone(tmp_path: P
         first, second = stage.of(engine.CheckpointCreated)
         assert stage.session.checkpoints is not None
         for created in (first, second):
-            await stage.session.checkpoints.restore(created.checkpoint_id)
+            await restore(stage.session.checkpoints, created.checkpoint_id)
         assert stage.of(engine.CheckpointRestored) == [
             engine.CheckpointRestored(first.checkpoint_id),
             engine.CheckpointRestored(second.checkpoint_id, conflicts=("b.txt",)),

@@ -35,6 +35,7 @@ from tests.contract.scenes import (
     write,
 )
 from tests.contract.vendors import MODELS, answers_like, history_of, recorded
+from tests.desktop_agent.engine.restoring import restore
 from tests.fakes.agent_run import Desk, call, tool
 from tests.fakes.http_server import Loopback, Reply
 from tests.fakes.scripted_provider import ScriptedProvider, Turn
@@ -225,11 +226,12 @@ async def test_invariant_15__restoring_twice_is_once_and_the_persons_changes_are
         checkpoints = stage.session.checkpoints
         assert checkpoints is not None
         ids = [event.checkpoint_id for event in stage.of(CheckpointCreated)]
-        first = [await checkpoints.restore(id_) for id_ in ids]
+        first = await restore(checkpoints, *ids)
         after_once = {path.name: path.read_text() for path in work.iterdir()}
-        second = [await checkpoints.restore(id_) for id_ in ids]
+        second = await restore(checkpoints, *ids)
         assert after_once == {"a.txt": "old", "b.txt": "the person's own"}
         assert {path.name: path.read_text() for path in work.iterdir()} == after_once
-        assert [result.conflicts for result in first] == [result.conflicts for result in second] == [(), ("b.txt",)]
-        assert [event.conflicts for event in stage.of(CheckpointRestored)] == [(), ("b.txt",)] * 2
+        assert [result.conflicts for result in first] == [("b.txt",), ()]
+        assert [(result.restored, result.conflicts) for result in second] == [((), ("b.txt",))]
+        assert [event.conflicts for event in stage.of(CheckpointRestored)] == [("b.txt",), (), ("b.txt",)]
         await stage.session.close()

@@ -58,6 +58,7 @@ from desktop_agent.types.tool_calls import (
     UntrustedSource,
 )
 from tests.data_folder.reading import DATABASE, EXPECTED, GARDEN, KEPT, described
+from tests.desktop_agent.engine.restoring import restore
 from tests.fakes.scripted_provider import ScriptedProvider, Turn, Wait
 from tests.fakes.strict_server import demo_endpoint, strict_server
 from ui.shell.window import WindowStateFile, save_appearance
@@ -213,7 +214,7 @@ async def dialects(engine: Storyteller) -> None:
         await engine.tell(session, "error")
         if dialect == "anthropic":
             first = (await session.checkpoints.list())[0].id
-            await session.checkpoints.restore(first, even_if_changed=True)
+            await restore(session.checkpoints, first, ticked=True)
         clear_garden()
         await session.close()
 

@@ -267,7 +267,7 @@ class UndoDialog(QDialog):
     def _choose(self, file: FileRestorePlan, replaced: bool) -> None:  # noqa: FBT001  # a slot
         why = "" if file.reason is None else translate_sentence(file.reason, show_hidden)
         if file.is_conflict:
-            why = self._conflict_text(file, replaced=replaced)
+            why = self._conflict_text(replaced=replaced)
         self._reason.setText(why)
         self._reason.setVisible(bool(why))
         self._refresh()
@@ -280,12 +280,8 @@ class UndoDialog(QDialog):
         if has_lines:
             self.difference_requested.emit(file, replaced or is_undecided)
 
-    def _conflict_text(self, file: FileRestorePlan, *, replaced: bool) -> str:
+    def _conflict_text(self, *, replaced: bool) -> str:
         """Say what becomes of files that were changed since."""
-        if not file.can_be_saved:
-            return self.tr(
-                "The current content cannot be saved first. If you tick the file, that content is lost for good."
-            )
         if not replaced and self._is_redo:
             return self.tr("The file was changed after the undo. Tick it to redo the change anyway.")
         if not replaced:

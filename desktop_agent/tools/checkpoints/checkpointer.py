@@ -1,283 +1,22 @@
-"""Save files before a call changes them, and restore a checkpoint; a restore saves first, so that it can be redone."""
+"""Save files before a call changes them, and restore a checkpoint."""
 
 import codecs
-import stat
-from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
+from types import MappingProxyType
 from typing import Protocol
 
 from desktop_agent.processes.worker_threads import CancelToken, run_in_thread, runs_to_its_end
-from desktop_agent.tools.checkpoints.snapshots import (
-    ChangedSinceSnapshot,
-    FileSnapshot,
-    ReplaceConsent,
-    RestoreStep,
-    SkippedFile,
-    clear_path,
-    is_replacing_allowed,
-    is_same_state,
-    parse_saved_path,
-    plan_step,
-    remove_leftovers,
-    restore_path,
-    saved_file,
-    saved_path,
-    skipped_because,
-    take_snapshot,
-    temporary_prefix,
-)
+from desktop_agent.tools.checkpoints.restore import CheckpointRestore, RedoSaver, existing_folders, missing_folders
+from desktop_agent.tools.checkpoints.restore_steps import ReplaceConsent, SkippedFile
+from desktop_agent.tools.checkpoints.snapshots import parse_saved_path, saved_file, saved_path, take_snapshot
 from desktop_agent.tools.workspace import Workspace, WorkspacePath
 from desktop_agent.types.blocks import JsonObject
 from desktop_agent.types.checkpoints import Checkpoint, FileState, SavedFile
-from desktop_agent.types.errors import StorageFailed, ToolFailed, WrongUse
+from desktop_agent.types.errors import ToolFailed, WrongUse
 from desktop_agent.types.line_diff import count_changes
 from desktop_agent.types.messages import new_id, now
-
-
-@dataclass(frozen=True, slots=True)
-class RedoSaver:
-    """Saves what a restore is about to replace. `put` stores bytes and `save_checkpoint` writes a checkpoint, both
-    durably.
-
-    `note_id` as in Checkpoint.
-    """
-
-    workspace: Workspace
-    put: Callable[[bytes], Awaitable[str]]
-    save_checkpoint: Callable[[Checkpoint], Awaitable[None]]
-    note_id: str = ""
-
-    async def save(
-        self, checkpoint: Checkpoint, steps: Sequence[RestoreStep]
-    ) -> tuple[Checkpoint | None, list[RestoreStep], list[tuple[RestoreStep, ToolFailed]]]:
-        """Save what these steps would change; return the checkpoint, the steps to take, and why others are skipped.
-
-        What may be replaced although it cannot be saved is in no checkpoint. Raises StorageFailed: then no step may be
-        taken.
-        """
-        files: list[SavedFile] = []
-        allowed: list[RestoreStep] = []
-        skipped: list[tuple[RestoreStep, ToolFailed]] = []
-        for step in steps:
-            try:
-                snapshot = await run_in_thread(partial(self._unchanged_snapshot, step))
-            except ToolFailed as error:
-                skipped.append((step, error))
-                continue
-            if snapshot.data is not None:
-                await self.put(snapshot.data)
-            allowed.append(step)
-            if snapshot.state.unread in {None, "folder"}:
-                # The expected state, so that a change by others is noticed after a crash, too.
-                files.append(saved_file(step.file.path, snapshot, step.file.before))
-        if not files:
-            return None, allowed, skipped
-        saved = Checkpoint(
-            id=new_id(),
-            conversation_id=checkpoint.conversation_id,
-            tool_use_id=checkpoint.tool_use_id,
-            message_id=checkpoint.message_id,
-            workspace=checkpoint.workspace,
-            created_at=checkpoint.created_at,
-            files=tuple(files),
-            new_folders=await run_in_thread(
-                lambda _token: missing_folders(self.workspace, [step.place for step in allowed])
-            ),
-            caller_message_id=checkpoint.caller_message_id,
-            caller_tool_use_id=checkpoint.caller_tool_use_id,
-            undoes=checkpoint.id,
-            is_redo=not checkpoint.is_redo,
-            note_id=self.note_id,
-        )
-        await self.save_checkpoint(saved)
-        return saved, allowed, skipped
-
-    async def finish(
-        self, saved: Checkpoint, done: Collection[str], untouched: Collection[str], folders: tuple[str, ...]
-    ) -> Checkpoint:
-        """Keep in the checkpoint only files that the restore changed: `done` certainly were, `untouched` were not.
-
-        `folders` are those that it made. Raises StorageFailed.
-        """
-        doubtful = [file for file in saved.files if file.path not in untouched]
-        files = await run_in_thread(
-            lambda token: tuple(file for file in doubtful if self._is_changed(file, done, token))
-        )
-        updated = saved.model_copy(update={"files": files, "new_folders": folders})
-        if updated != saved:
-            await self.save_checkpoint(updated)
-        return updated
-
-    def _unchanged_snapshot(self, step: RestoreStep, token: CancelToken) -> FileSnapshot:
-        snapshot = take_snapshot(self.workspace, step.place, token, with_data=True)
-        if (snapshot.stamp, snapshot.state) != (step.now.stamp, step.now.state):
-            raise ChangedSinceSnapshot(step.place)
-        return snapshot
-
-    def _is_changed(self, file: SavedFile, done: Collection[str], token: CancelToken) -> bool:
-        if file.path in done:
-            return True
-        with suppress(ToolFailed):
-            # A step that failed may have taken effect all the same.
-            return take_snapshot(self.workspace, parse_saved_path(file.path), token).state == file.after
-        return True
-
-
-def missing_folders(workspace: Workspace, places: Iterable[WorkspacePath]) -> tuple[str, ...]:
-    """Return the folders on the way to these places that do not exist yet."""
-    folders = dict.fromkeys(
-        WorkspacePath(place.parts[:count]) for place in places for count in range(1, len(place.parts))
-    )
-    return tuple(saved_path(folder) for folder in folders if workspace.stat(folder) is None)
-
-
-class CheckpointRestore:
-    """One restore of a checkpoint. `restored_steps` and `skipped` report the files that were not as before the call.
-
-    `saved` is the checkpoint of what it changed, None where that is nothing.
-    """
-
-    def __init__(
-        self,
-        workspace: Workspace,
-        checkpoint: Checkpoint,
-        read: Callable[[str], Awaitable[bytes]],
-        consent: ReplaceConsent,
-        redo_saver: RedoSaver,
-    ) -> None:
-        self._workspace = workspace
-        self._checkpoint = checkpoint
-        self._read = read
-        self._consent = consent
-        self._redo_saver = redo_saver
-        self.saved: Checkpoint | None = None
-        self.restored_steps: list[RestoreStep] = []
-        self.skipped: list[SkippedFile] = []
-        # Paths that were as before the call already: somebody else restored them, or an earlier restore did.
-        self._as_before: set[str] = set()
-
-    async def run(self) -> Checkpoint:
-        """Restore; return the checkpoint as it is to be saved.
-
-        Raises StorageFailed when nothing was done, or when `saved` could not be written.
-        """
-        await run_in_thread(lambda _token: remove_leftovers(self._workspace, self._checkpoint))
-        self.saved, steps, refused = await self._redo_saver.save(self._checkpoint, await self._plan_steps())
-        for step, error in refused:
-            await self._skip(step, error)
-        ended = await self._clear(steps)
-        await self._fill([step for step in steps if step not in ended])
-        if self.saved is not None:
-            folders = self.saved.new_folders
-            existing = await run_in_thread(lambda _token: existing_folders(self._workspace, folders))
-            done = [step.file.path for step in self.restored_steps]
-            self.saved = await self._redo_saver.finish(self.saved, done, self._as_before, existing)
-        return await run_in_thread(self._updated_checkpoint)
-
-    async def _plan_steps(self) -> list[RestoreStep]:
-        steps: list[RestoreStep] = []
-        for file in self._checkpoint.files:
-            step = await run_in_thread(partial(self._plan_step, file))
-            if isinstance(step, RestoreStep):
-                steps.append(step)
-            elif step is None:
-                self._as_before.add(file.path)
-            else:
-                self.skipped.append(step)
-        return steps
-
-    def _plan_step(self, file: SavedFile, token: CancelToken) -> RestoreStep | SkippedFile | None:
-        return plan_step(self._workspace, file, token, self._consent)
-
-    async def _clear(self, steps: list[RestoreStep]) -> list[RestoreStep]:
-        """Remove what was not there before, innermost first; return the steps that end with that, done or failed."""
-        in_the_way = {step.file.path: step for step in steps if not step.wants_file}
-        ended: list[RestoreStep] = []
-        for path in sorted({*in_the_way, *self._new_folders()}, key=_depth, reverse=True):
-            step = in_the_way.get(path)
-            if step is None:
-                await run_in_thread(partial(self._remove_new_folder, path))
-            elif not await self._attempt(step, run_in_thread(partial(self._clear_one, step))):
-                ended.append(step)
-            elif not step.wants_folder:
-                ended.append(step)
-                self.restored_steps.append(step)
-        return ended
-
-    def _clear_one(self, step: RestoreStep, _token: CancelToken) -> None:
-        clear_path(self._workspace, step)
-
-    def _new_folders(self) -> tuple[str, ...]:
-        """Return the folders that the call certainly made, or all that were not there before it."""
-        is_known = all(
-            file.after is not None or is_replacing_allowed(self._consent, file.path) for file in self._checkpoint.files
-        )
-        return self._checkpoint.new_folders if is_known or self._consent is True else ()
-
-    def _remove_new_folder(self, path: str, _token: CancelToken) -> None:
-        # A folder with something in it stays.
-        with suppress(ToolFailed):
-            self._workspace.remove_folder(parse_saved_path(path))
-
-    async def _fill(self, steps: list[RestoreStep]) -> None:
-        for step in sorted(steps, key=lambda step: _depth(step.file.path)):
-            if await self._attempt(step, self._fill_one(step)):
-                self.restored_steps.append(step)
-
-    async def _fill_one(self, step: RestoreStep) -> None:
-        digest = step.file.before.digest
-        data = await self._read(digest) if digest is not None else b""
-        prefix = temporary_prefix(self._checkpoint.id)
-        await run_in_thread(lambda _token: restore_path(self._workspace, step, data, prefix))
-
-    async def _attempt(self, step: RestoreStep, action: Awaitable[None]) -> bool:
-        try:
-            await action
-        except (ToolFailed, StorageFailed) as error:
-            await self._skip(step, error)
-            return False
-        return True
-
-    async def _skip(self, step: RestoreStep, error: ToolFailed | StorageFailed) -> None:
-        # Another program may have restored it meanwhile.
-        changed = isinstance(error, ChangedSinceSnapshot) or isinstance(error.__cause__, FileNotFoundError)
-        if changed and await run_in_thread(partial(self._plan_step, step.file)) is None:
-            self._as_before.add(step.file.path)
-        else:
-            self.skipped.append(skipped_because(step.file.path, error))
-
-    def _updated_checkpoint(self, _token: CancelToken) -> Checkpoint:
-        """Return the checkpoint, in which the state before the call is now expected of the restored files."""
-        done = {step.file.path for step in self.restored_steps} | self._as_before
-        files = tuple(
-            file.model_copy(update={"after": file.before}) if file.path in done else file
-            for file in self._checkpoint.files
-        )
-        return self._checkpoint.model_copy(
-            update={
-                "files": files,
-                "new_folders": existing_folders(self._workspace, self._checkpoint.new_folders),
-                "restored": not self._checkpoint.needs_undo
-                and all(is_same_state(file.before, file.after) for file in files),
-            }
-        )
-
-
-def _depth(path: str) -> int:
-    return path.count("/")
-
-
-def existing_folders(workspace: Workspace, folders: tuple[str, ...]) -> tuple[str, ...]:
-    """Return those of these places that are folders."""
-    existing: list[str] = []
-    for path in folders:
-        with suppress(ToolFailed):
-            status = workspace.stat(parse_saved_path(path))
-            if status is not None and stat.S_ISDIR(status.st_mode):
-                existing.append(path)
-    return tuple(existing)
 
 
 class BlobStore(Protocol):
@@ -297,7 +36,8 @@ class RestoreReport:
     """What a restore did. Files that were as before already appear nowhere.
 
     `saved` is the checkpoint of what was replaced: restoring that reverts this restore. None where nothing was.
-    `is_new_undo`: what the call did beyond files was undone just now, and not by an earlier restore.
+    `produced` as in CheckpointRestore. `is_new_undo`: what the call did beyond files was undone just now, and not by an
+    earlier restore.
     """
 
     checkpoint: Checkpoint
@@ -305,6 +45,7 @@ class RestoreReport:
     skipped: tuple[SkippedFile, ...] = ()
     is_new_undo: bool = False
     saved: Checkpoint | None = None
+    produced: Mapping[str, FileState] = field(default_factory=dict[str, FileState])
 
     @property
     def conflicts(self) -> tuple[str, ...]:
@@ -420,13 +161,18 @@ class Checkpointer:
         return updated
 
     async def restore(
-        self, checkpoint: Checkpoint, *, even_if_changed: ReplaceConsent = False, note_id: str = ""
+        self,
+        checkpoint: Checkpoint,
+        consent: ReplaceConsent = MappingProxyType({}),
+        *,
+        older: Sequence[Checkpoint] = (),
+        note_id: str = "",
     ) -> RestoreReport:
         """Restore the files that are still as the call left them, saving first what is there. Twice equals once.
 
-        `even_if_changed` also replaces those that were changed since: all, or those that are still as it says, by their
-        paths in the checkpoint. `note_id` goes into the checkpoint of what is there. Raises StorageFailed when that
-        could not be saved, and no file was touched, or when files were restored but it could not be noted.
+        `older` ones of the same folder are restored right after it, newest first. `note_id` goes into the checkpoint of
+        what is there. Raises StorageFailed when that could not be saved, and no file was touched, or when files were
+        restored but it could not be noted.
         """
         if checkpoint.workspace != self._folder:
             raise WrongUse("This checkpoint belongs to another folder.")
@@ -435,12 +181,12 @@ class Checkpointer:
             await self._save_if_changed(checkpoint, updated)
             return RestoreReport(updated)
         redo_saver = RedoSaver(self._workspace, self._blobs.put, self._save_checkpoint, note_id)
-        restore = CheckpointRestore(self._workspace, checkpoint, self._blobs.get, even_if_changed, redo_saver)
+        restore = CheckpointRestore(self._workspace, checkpoint, self._blobs.get, consent, redo_saver, older)
         updated = await restore.run()
         await self._save_if_changed(checkpoint, updated)
         paths = tuple(str(step.place) for step in restore.restored_steps)
         saved = restore.saved if restore.saved is not None and restore.saved.files else None
-        return RestoreReport(updated, paths, tuple(restore.skipped), saved=saved)
+        return RestoreReport(updated, paths, tuple(restore.skipped), saved=saved, produced=restore.produced)
 
     @property
     def _folder(self) -> str:

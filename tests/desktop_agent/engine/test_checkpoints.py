@@ -15,7 +15,7 @@ import pytest
 
 from desktop_agent.engine.checkpoints import Checkpoints
 from desktop_agent.storage.store import Store
-from desktop_agent.tools.checkpoints.snapshots import remove_interrupted_leftovers
+from desktop_agent.tools.checkpoints.restore import remove_interrupted_leftovers
 from desktop_agent.tools.workspace import Workspace
 from desktop_agent.types.blocks import ToolResult
 from desktop_agent.types.checkpoints import Checkpoint
@@ -23,6 +23,7 @@ from desktop_agent.types.engine_events import CheckpointRestored, Envelope, Tool
 from desktop_agent.types.errors import WrongUse
 from desktop_agent.types.messages import Message, now
 from desktop_agent.types.tool_calls import ToolClass
+from tests.desktop_agent.engine.restoring import restore_one, restore_since
 
 
 class Desk:
@@ -79,7 +80,7 @@ async def desk(store: Store, tmp_path: Path) -> Desk:
 async def test_one_call_is_taken_back_and_told(desk: Desk) -> None:
     first, second = await desk.write("a", "1"), await desk.write("b", "1")
     assert await desk.checkpoints.list() == (first, second)
-    restored = await desk.checkpoints.restore(first.id)
+    restored = await restore_one(desk.checkpoints, first.id)
     assert (restored.restored, desk.texts()) == (("a",), {"b": "1"})
     assert desk.events == [CheckpointRestored(first.id)]
     assert [checkpoint.restored for checkpoint in await desk.checkpoints.list()] == [True, False]
@@ -91,10 +92,10 @@ async def test_all_since_a_message_is_taken_back_newest_first(desk: Desk) -> Non
     second = await desk.write("a", "2")
     desk.say()
     third, fourth = await desk.write("a", "3"), await desk.write("b", "1")
-    restored = await desk.checkpoints.restore_since(since.id)
+    restored = await restore_since(desk.checkpoints, since.id)
     assert [result.checkpoint.id for result in restored] == [fourth.id, third.id, second.id]
     assert desk.texts() == {"a": "1"}
-    assert await desk.checkpoints.restore_since(since.id) == ()
+    assert await restore_since(desk.checkpoints, since.id) == ()
     assert [event.checkpoint_id for event in desk.events] == [fourth.id, third.id, second.id]
 
 
@@ -103,11 +104,11 @@ async def test_what_the_person_wrote_in_between_stays_and_is_told(desk: Desk) ->
     first = await desk.write("a", "1")
     (desk.folder / "a").write_text("mine")
     second = await desk.write("a", "2")
-    restored = await desk.checkpoints.restore_since(since.id)
+    restored = await restore_since(desk.checkpoints, since.id)
     assert desk.texts() == {"a": "mine"}
     assert [(result.restored, result.conflicts) for result in restored] == [(("a",), ()), ((), ("a",))]
     assert desk.events == [CheckpointRestored(second.id), CheckpointRestored(first.id, conflicts=("a",))]
-    await desk.checkpoints.restore_since(since.id, even_if_changed=True)
+    await restore_since(desk.checkpoints, since.id, ticked=True)
     assert desk.texts() == {}
 
 
@@ -115,7 +116,7 @@ async def test_calls_of_specialists_and_other_branches_count_by_time(desk: Desk)
     await desk.write("before", "1", message_id="of a specialist")
     since = desk.say()
     await desk.write("after", "1", message_id="of a specialist")
-    await desk.checkpoints.restore_since(since.id)
+    await restore_since(desk.checkpoints, since.id)
     assert desk.texts() == {"before": "1"}
 
 
@@ -126,7 +127,7 @@ async def test_a_clock_that_was_set_back_changes_nothing_for_what_a_specialist_d
     desk.messages.append(since)
     await desk.write("before", "1", message_id="of a specialist", caller=before)
     await desk.write("after", "1", message_id="of a specialist", caller=since)
-    await desk.checkpoints.restore_since(since.id)
+    await restore_since(desk.checkpoints, since.id)
     assert desk.texts() == {"before": "1"}
     (redo,) = [checkpoint for checkpoint in await desk.checkpoints._all() if checkpoint.is_redo]
     assert redo.caller_message_id == since.id
@@ -138,7 +139,7 @@ async def test_a_clock_that_was_set_back_changes_nothing_for_the_messages_in_vie
     since = late.model_copy(update={"created_at": late.created_at + timedelta(days=1)})
     desk.messages.append(since)
     await desk.write("after", "1")
-    await desk.checkpoints.restore_since(since.id)
+    await restore_since(desk.checkpoints, since.id)
     assert desk.texts() == {"before": "1"}
 
 
@@ -158,25 +159,25 @@ async def test_a_clock_that_was_set_back_hides_no_call_that_cannot_be_undone(des
 async def test_what_is_not_there_is_wrong_use(desk: Desk) -> None:
     await desk.write("a", "1")
     with pytest.raises(WrongUse, match="no such checkpoint"):
-        await desk.checkpoints.restore("nothing")
+        await restore_one(desk.checkpoints, "nothing")
     with pytest.raises(WrongUse, match="no such message"):
-        await desk.checkpoints.restore_since("nothing")
+        await restore_since(desk.checkpoints, "nothing")
 
 
 async def test_nothing_is_restored_while_a_run_is_under_way(desk: Desk) -> None:
     checkpoint = await desk.write("a", "1")
     desk.working = True
     with pytest.raises(WrongUse, match="still working"):
-        await desk.checkpoints.restore(checkpoint.id)
+        await restore_one(desk.checkpoints, checkpoint.id)
     with pytest.raises(WrongUse, match="still working"):
-        await desk.checkpoints.restore_since(desk.messages[0].id)
+        await restore_since(desk.checkpoints, desk.messages[0].id)
     assert (desk.texts(), desk.events) == ({"a": "1"}, [])
 
 
 async def test_a_conversation_that_was_not_written_yet_has_no_checkpoints(store: Store, tmp_path: Path) -> None:
     desk = Desk(store, "not yet", tmp_path / "work")
     assert await desk.checkpoints.list() == ()
-    assert await desk.checkpoints.restore_since(desk.messages[0].id) == ()
+    assert await restore_since(desk.checkpoints, desk.messages[0].id) == ()
     with pytest.raises(WrongUse):
         await desk.write("a", "1")
     assert desk.texts() == {}
@@ -189,7 +190,7 @@ async def test_a_folder_that_is_gone_is_said_and_other_folders_are_restored(desk
     desk.folder.mkdir()
     await desk.write("b", "1")
     shutil.rmtree(first)
-    restored = await desk.checkpoints.restore_since(desk.messages[0].id)
+    restored = await restore_since(desk.checkpoints, desk.messages[0].id)
     assert [(result.restored, result.failed) for result in restored] == [(("b",), ()), ((), ("a",))]
     assert "There is no folder" in str(restored[1].skipped[0].why)
     assert desk.events[-1] == CheckpointRestored(first_checkpoint.id, failed=("a",))
@@ -202,7 +203,7 @@ async def test_a_folder_that_is_a_link_to_another_now_is_left_alone(desk: Desk, 
     (tmp_path / "other/a").write_text("1")
     shutil.rmtree(desk.folder)
     desk.folder.symlink_to(tmp_path / "other")
-    restored = await desk.checkpoints.restore(checkpoint.id, even_if_changed=True)
+    restored = await restore_one(desk.checkpoints, checkpoint.id, ticked=True)
     assert restored.failed == ("a",)
     assert (tmp_path / "other/a").read_text() == "1"
 
@@ -212,7 +213,6 @@ import asyncio, sys, time
 from pathlib import Path
 from desktop_agent.engine.checkpoints import Checkpoints
 from desktop_agent.storage.store import Store
-from desktop_agent.tools.checkpoints.snapshots import remove_interrupted_leftovers
 from desktop_agent.tools.workspace import Workspace
 
 async def main():
@@ -242,10 +242,10 @@ async def test_a_program_killed_in_the_middle_of_a_call_leaves_a_checkpoint_that
     after = Desk(reopened, conversation_id, desk.folder)
     (checkpoint,) = await after.checkpoints.list()
     assert [file.after for file in checkpoint.files] == [None, None, None]
-    restored = await after.checkpoints.restore(checkpoint.id)
+    restored = await restore_one(after.checkpoints, checkpoint.id)
     assert (restored.conflicts, restored.restored) == (("touched",), ())
     assert after.texts() == {"touched": "half", "untouched": "old"}
-    restored = await after.checkpoints.restore(checkpoint.id, even_if_changed=True)
+    restored = await restore_one(after.checkpoints, checkpoint.id, ticked=True)
     assert (restored.skipped, restored.restored) == ((), ("touched",))
     assert after.texts() == {"touched": "old", "untouched": "old"}
     await reopened.close()
@@ -278,7 +278,7 @@ async def test_a_restoring_waits_until_what_others_left_behind_is_swept_and_a_ru
     showing = asyncio.ensure_future(desk.checkpoints.publish_saved_calls())
     assert await asyncio.to_thread(begun.wait, 30)
     desk.checkpoints.refuse_while_restoring()
-    restoring = asyncio.ensure_future(desk.checkpoints.restore(checkpoint.id))
+    restoring = asyncio.ensure_future(restore_one(desk.checkpoints, checkpoint.id))
     await asyncio.wait([restoring], timeout=0.3)
     assert desk.texts() == {"a": "1"}
     go_on.set()

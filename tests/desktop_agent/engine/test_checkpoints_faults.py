@@ -6,14 +6,14 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from desktop_agent.tools.checkpoints import checkpointer
-from desktop_agent.tools.checkpoints.checkpointer import CheckpointRestore
+from desktop_agent.tools.checkpoints import restore
+from desktop_agent.tools.checkpoints.restore import CheckpointRestore
 from tests.desktop_agent.engine.test_checkpoints_property import CheckpointMachine
 from tests.invariants.seeded.fault import Fault, replaced
 
 
 def _overwrites(real: Any) -> Any:
-    return lambda workspace, file, sign, _consent: real(workspace, file, sign, consent=True)
+    return lambda file, now, may_replace: real(file, now, may_replace=True)
 
 
 def _notes_nothing(_real: Any) -> Any:
@@ -30,7 +30,7 @@ def _says_nothing(real: Any) -> Any:
 
 
 FAULTS = (
-    Fault("what the person changed is overwritten", (15,), replaced(checkpointer, "plan_step", _overwrites)),
+    Fault("what the person changed is overwritten", (15,), replaced(restore, "plan_step", _overwrites)),
     Fault("what was restored is not noted", (15,), replaced(CheckpointRestore, "_updated_checkpoint", _notes_nothing)),
     Fault("what the person changed is not reported", (15,), replaced(CheckpointRestore, "_plan_steps", _says_nothing)),
 )

@@ -4,7 +4,7 @@ import asyncio
 import shutil
 import stat
 import tempfile
-from collections.abc import Coroutine
+from collections.abc import Callable, Collection, Coroutine, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,9 +14,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from desktop_agent.engine.checkpoints import Checkpoints
+from desktop_agent.processes.worker_threads import CancelToken
 from desktop_agent.storage.store import Store
 from desktop_agent.tools.checkpoints.checkpointer import RestoreReport
+from desktop_agent.tools.checkpoints.snapshots import parse_saved_path, take_snapshot
 from desktop_agent.tools.workspace import Workspace
+from desktop_agent.types.checkpoints import RestorePlan
 from desktop_agent.types.engine_events import CheckpointRestored
 from desktop_agent.types.messages import Message
 from tests.frame.examples import examples
@@ -25,6 +28,7 @@ from tests.frame.examples import examples
 PATHS = ("a", "a/x", "a/y", "b", "d", "d/e/f", "d/e/g")
 MODES = (0o600, 0o640, 0o644, 0o755)
 FOLDER = "folder"
+TICKS = st.integers(0, 3).map(lambda number: number == 0)
 # Every step writes durably some times: on a disk this would mostly wait for the disk.
 MEMORY = Path("/dev/shm")
 
@@ -69,6 +73,16 @@ class Deed:
     new_folders: set[str]
     ended: bool
     restored: bool = False
+    noted: dict[str, Entry] = field(default_factory=dict[str, Entry])
+    """What was put back."""
+
+    def expected(self, path: str) -> Entry:
+        """What a path is unless somebody else changed it."""
+        return self.noted[path] if path in self.noted else self.after[path] if self.ended else "unknown"
+
+    @property
+    def has_effect(self) -> bool:
+        return bool(self.new_folders) or any(self.expected(path) != before for path, before in self.before.items())
 
 
 @dataclass
@@ -80,29 +94,42 @@ class Outcome:
     as_before: set[str] = field(default_factory=set)
 
 
-def restored_by_model(tree: Tree, deed: Deed, *, even: bool, known: dict[str, Entry]) -> Outcome:
-    """Restore in the plainest way, for comparison. `known`: files that were put back before."""
+Allowed = Callable[[str, Entry], bool]
+"""Whether the person ticked a file, as it is now."""
+
+
+def restored_by_model(tree: Tree, deed: Deed, allowed: Allowed) -> Outcome:
+    """Restore in the plainest way, for comparison."""
     out = Outcome(dict(tree))
     todo: list[str] = []
     for path, before in deed.before.items():
-        now = tree.get(path)
-        expected = known[path] if path in known else deed.after[path] if deed.ended else "unknown"
-        if now == before:
+        now, expected = tree.get(path), deed.expected(path)
+        if now == before or (before == FOLDER and now is None and expected == FOLDER):
             out.as_before.add(path)
-            continue
-        if now == expected or even:
+        elif now == expected or (before == FOLDER and now is None) or allowed(path, now):
             todo.append(path)
-        elif before == FOLDER and now is None:
-            out.as_before.add(path)
         else:
             out.conflicts.add(path)
     in_the_way = {path for path in todo if not isinstance(deed.before[path], tuple)}
-    clear(out, in_the_way, deed.new_folders if deed.ended or even else set())
+    clear(out, in_the_way, deed.new_folders)
     for path in sorted(todo, key=lambda path: path.count("/")):
         if path not in out.failed:
             put_back(out, path, deed.before[path])
     out.restored = set(todo) - out.failed
     return out
+
+
+def settle_conflicts(out: Outcome, tree: Tree, deeds: Sequence[Deed]) -> None:
+    """Leave as conflicts only those where a tick makes a difference once all of these are restored."""
+    plain, willing, failed = tree, tree, set[str]()
+    for deed in deeds:
+        plain = restored_by_model(plain, deed, lambda _path, _now: False).tree
+        ticked = restored_by_model(willing, deed, lambda _path, _now: True)
+        willing, failed = ticked.tree, failed | ticked.failed
+    settled = {path for path in out.conflicts if plain.get(path) == willing.get(path)}
+    out.conflicts -= settled
+    out.failed |= settled & failed
+    out.as_before |= settled - failed
 
 
 def clear(out: Outcome, in_the_way: set[str], new_folders: set[str]) -> None:
@@ -136,7 +163,6 @@ class CheckpointMachine(RuleBasedStateMachine):
         self.messages: list[Message] = []
         self.snapshots: dict[int, Tree] = {}  # of messages since which only calls changed anything
         self.deeds: dict[str, Deed] = {}
-        self.noted: dict[str, dict[str, Entry]] = {}
         self.of_person: set[str] = set()
         self.number = 0
         self.told: list[CheckpointRestored] = []
@@ -208,7 +234,6 @@ class CheckpointMachine(RuleBasedStateMachine):
             missing if crash else missing & folders_of(after),
             not crash,
         )
-        self.noted[checkpoint.id] = {}
         self.of_person -= paths
 
     def write(self, path: str, data: bytes, mode: int | None) -> None:
@@ -292,16 +317,18 @@ class CheckpointMachine(RuleBasedStateMachine):
 
     # Restoring.
 
-    def expect(self, id_: str, tree: Tree, *, even: bool) -> Outcome:
-        """What the model says about one checkpoint, and what it notes."""
-        deed, known = self.deeds[id_], self.noted[id_]
-        out = restored_by_model(tree, deed, even=even, known=known)
-        known.update({path: deed.before[path] for path in out.restored | out.as_before})
-        deed.new_folders = deed.new_folders & folders_of(out.tree)
-        deed.restored = all(
-            (known[path] if path in known else deed.after[path] if deed.ended else "unknown") == before
-            for path, before in deed.before.items()
-        )
+    @staticmethod
+    def expect(deeds: Sequence[Deed], tree: Tree, ticked: dict[str, list[Entry]]) -> Outcome:
+        """What the model says about the first of these, and notes. A tick goes along with what is restored."""
+        out = restored_by_model(tree, deeds[0], lambda path, now: now in ticked.get(path, ()))
+        settle_conflicts(out, tree, deeds)
+        deeds[0].noted.update({path: deeds[0].before[path] for path in out.restored | out.as_before})
+        deeds[0].new_folders &= folders_of(out.tree)
+        deeds[0].restored = all(deeds[0].expected(path) == before for path, before in deeds[0].before.items())
+        for path, entries in ticked.items():
+            if tree.get(path) != out.tree.get(path):
+                entries.append(out.tree.get(path))
+        assert not out.conflicts & set(ticked)
         return out
 
     @staticmethod
@@ -310,47 +337,67 @@ class CheckpointMachine(RuleBasedStateMachine):
         assert set(real.conflicts) == model.conflicts
         assert set(real.failed) == model.failed
 
-    def nothing_of_the_person_is_lost(self, before: Tree, *, even: bool) -> None:
+    def nothing_of_the_person_is_lost(self, before: Tree, ticked: Collection[str]) -> None:
         after = tree_of(self.folder)
-        if even:
-            self.of_person = {path for path in self.of_person if after.get(path) == before[path]}
+        self.of_person -= {path for path in ticked if after.get(path) != before.get(path)}
         assert {path: after.get(path) for path in self.of_person} == {path: before[path] for path in self.of_person}
 
-    @precondition(lambda self: self.deeds)
-    @rule(data=st.data(), even=st.integers(0, 3).map(lambda number: number == 0))
-    def restore_one(self, data: st.DataObject, even: bool) -> None:
-        id_ = data.draw(st.sampled_from(list(self.deeds)))
+    def unrestored(self) -> list[str]:
+        return [id_ for id_, deed in self.deeds.items() if not deed.restored]
+
+    def restore(self, plan: RestorePlan, ticked: Collection[str]) -> tuple[RestoreReport, ...]:
+        chosen = [file for file in plan.files if file.name in ticked]
+        return self.do(self.checkpoints.restore_forecast(plan, chosen))
+
+    @precondition(unrestored)
+    @rule(data=st.data(), ticks=TICKS)
+    def restore_one(self, data: st.DataObject, ticks: bool) -> None:
+        id_ = data.draw(st.sampled_from(self.unrestored()))
         before = tree_of(self.folder)
-        expected = self.expect(id_, before, even=even)
-        real = self.do(self.checkpoints.restore(id_, even_if_changed=even))
+        plan = self.do(self.checkpoints.preview(id_))
+        conflicts = {file.name for file in plan.files if file.is_conflict}
+        unticked = restored_by_model(before, self.deeds[id_], lambda _path, _now: False)
+        settle_conflicts(unticked, before, [self.deeds[id_]])
+        assert conflicts == unticked.conflicts
+        ticked = conflicts if ticks else set[str]()
+        expected = self.expect([self.deeds[id_]], before, {path: [before.get(path)] for path in ticked})
+        (real,) = self.restore(plan, ticked)
         self.agree(real, expected)
         assert tree_of(self.folder) == expected.tree
         assert self.told[-1] == CheckpointRestored(id_, real.conflicts, real.failed)
-        self.nothing_of_the_person_is_lost(before, even=even)
+        self.nothing_of_the_person_is_lost(before, ticked)
 
-        second = self.do(self.checkpoints.restore(id_, even_if_changed=even))
+        second = self.restore(plan, ticked)
         assert tree_of(self.folder) == expected.tree
-        assert second.restored == ()
-        assert (set(second.conflicts), set(second.failed)) == (expected.conflicts, expected.failed)
-        assert second.checkpoint == real.checkpoint
+        assert bool(second) is not self.deeds[id_].restored
+        for report in second:
+            assert report.restored == ()
+            assert (set(report.conflicts), set(report.failed)) == (expected.conflicts, expected.failed)
+            assert report.checkpoint == real.checkpoint
         self.snapshots.clear()
 
-    @rule(data=st.data(), even=st.integers(0, 3).map(lambda number: number == 0))
-    def restore_since(self, data: st.DataObject, even: bool) -> None:
+    @rule(data=st.data(), ticks=TICKS)
+    def restore_since(self, data: st.DataObject, ticks: bool) -> None:
         since = data.draw(st.integers(0, len(self.messages) - 1))
         before = tree_of(self.folder)
+        plan = self.do(self.checkpoints.preview_since(self.messages[since].id))
+        ticked = {file.name: [before.get(file.name)] for file in plan.files if file.is_conflict and ticks}
         tree, expected = before, list[Outcome]()
-        for id_ in reversed(list(self.deeds)):
-            if self.deeds[id_].message >= since and not self.deeds[id_].restored:
-                expected.append(self.expect(id_, tree, even=even))
-                tree = expected[-1].tree
-        real = self.do(self.checkpoints.restore_since(self.messages[since].id, even_if_changed=even))
+        later = [deed for deed in self.deeds.values() if deed.message >= since and not deed.restored]
+        chosen = [deed for deed in reversed(later) if deed.has_effect]
+        for index in range(len(chosen)):
+            expected.append(self.expect(chosen[index:], tree, ticked))
+            tree = expected[-1].tree
+        real = self.restore(plan, ticked)
         assert len(real) == len(expected)
         for one, other in zip(real, expected, strict=True):
             self.agree(one, other)
+        for file in plan.files:
+            then = file.overwritten_state if ticks else file.restored_state
+            assert take_snapshot(self.workspace, parse_saved_path(file.name), CancelToken()).state == then, file
         after = tree_of(self.folder)
         assert after == tree
-        self.nothing_of_the_person_is_lost(before, even=even)
+        self.nothing_of_the_person_is_lost(before, ticked)
         if since in self.snapshots:
             # Only calls were at work since: everything is exactly as it was.
             assert files_of(after) == files_of(self.snapshots[since])

@@ -33,6 +33,7 @@ from desktop_agent.types.policies import (
 )
 from desktop_agent.types.provider_events import ContentDelta
 from desktop_agent.types.tool_calls import ToolClass
+from tests.desktop_agent.engine.restoring import restore, restore_since
 from tests.fakes import agent_run
 from tests.fakes.scripted_provider import ScriptedProvider, Turn, Wait
 from tests.fakes.session import Shaky, Stage, shaky_store
@@ -273,7 +274,7 @@ async def test_nothing_is_restored_in_a_closed_one(shaky: Shaky, tmp_path: Path)
     await keeper.complete_checkpoint(checkpoint)
     await stage.session.close()
     assert [checkpoint.id for checkpoint in await checkpoints.list()] == [checkpoint.id]
-    for restoring in (checkpoints.restore(checkpoint.id), checkpoints.restore_since(stage.session.history[0].id)):
+    for restoring in (restore(checkpoints, checkpoint.id), restore_since(checkpoints, stage.session.history[0].id)):
         with pytest.raises(WrongUse, match="closed"):
             await restoring
     assert (work / "a").read_text() == "1"

@@ -25,6 +25,7 @@ from desktop_agent.types.errors import QuotaExhausted, WrongUse
 from desktop_agent.types.messages import Message, Role
 from desktop_agent.types.provider_events import ContentDelta, MessageDelta, StopReason
 from desktop_agent.types.tool_calls import Effect
+from tests.desktop_agent.engine.restoring import restore_one
 from tests.fakes.agent_run import call, tool
 from tests.fakes.scripted_provider import Turn, Wait
 from tests.fakes.session import DISK, Shaky, Stage, check_invariants, shaky_store
@@ -186,7 +187,7 @@ async def test_the_files_of_a_call_are_put_back(shaky: Shaky, tmp_path: Path) ->
     checkpoints = stage.session.checkpoints
     assert checkpoints is not None
     assert [checkpoint.id for checkpoint in await checkpoints.list()] == [created.checkpoint_id]
-    restored = await checkpoints.restore(created.checkpoint_id)
+    restored = await restore_one(checkpoints, created.checkpoint_id)
     assert restored.restored == ("a.txt",)
     assert await asyncio.to_thread(file.read_text) == "before"
     (restoring,) = [envelope for envelope in stage.events if isinstance(envelope.event, CheckpointRestored)]

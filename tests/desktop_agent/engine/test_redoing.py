@@ -11,12 +11,15 @@ import pytest
 from desktop_agent.conversation.transcript_notices import is_undo_note
 from desktop_agent.engine.checkpoints import RestoreListeners
 from desktop_agent.storage.store import Store
-from desktop_agent.tools.checkpoints import checkpointer, snapshots
+from desktop_agent.tools.checkpoints import restore as restore_module
+from desktop_agent.tools.checkpoints import restore_steps, snapshots
+from desktop_agent.tools.checkpoints.checkpointer import RestoreReport
 from desktop_agent.tools.workspace import Workspace
-from desktop_agent.types.checkpoints import CheckpointedCall
+from desktop_agent.types.checkpoints import Checkpoint, CheckpointedCall
 from desktop_agent.types.engine_events import CheckpointRestored
 from desktop_agent.types.errors import DiskFull, StorageFailed
 from desktop_agent.types.messages import Message
+from tests.desktop_agent.engine.restoring import restore, restore_one, restore_plan, restore_since
 from tests.desktop_agent.engine.test_checkpoints import Desk
 from tests.desktop_agent.engine.test_undo_forecast import call, change, effects_of
 
@@ -41,13 +44,21 @@ def notes(desk: Desk) -> list[Message]:
 
 
 async def redo(desk: Desk, *ids: str, ticked: bool = False) -> None:
-    plan = await desk.checkpoints.preview_redo(*ids)
-    await desk.checkpoints.restore_forecast(plan, [file for file in plan.files if ticked and file.is_conflict])
+    await restore_plan(desk.checkpoints, await desk.checkpoints.preview_redo(*ids), ticked=ticked)
 
 
 async def undo_all(desk: Desk, *, ticked: bool = False) -> None:
-    plan = await desk.checkpoints.preview_since(desk.messages[0].id)
-    await desk.checkpoints.restore_forecast(plan, [file for file in plan.files if ticked and file.is_conflict])
+    await restore_since(desk.checkpoints, desk.messages[0].id, ticked=ticked)
+
+
+async def undo_call(desk: Desk, checkpoint: Checkpoint, *, ticked: bool = False) -> tuple[RestoreReport, ...]:
+    """Undo a call as its card does, also what was redone of it."""
+    ids, open_ids = {checkpoint.id}, list[str]()
+    for other in await desk.checkpoints._all():
+        if other.id in ids or other.undoes in ids:
+            ids.add(other.id)
+            open_ids += [] if other.is_redo or other.restored else [other.id]
+    return await restore(desk.checkpoints, *open_ids, ticked=ticked)
 
 
 async def test_one_call_back_and_forth_with_bytes_permissions_and_folders(desk: Desk) -> None:
@@ -61,7 +72,7 @@ async def test_one_call_back_and_forth_with_bytes_permissions_and_folders(desk: 
         await redo(desk, *[checkpoint.id for checkpoint in saved])
         assert (desk.folder / "in/c").read_text() == "1"
         assert (desk.folder / "a").stat().st_mode & 0o777 == 0o600
-    restored = await desk.checkpoints.restore(checkpoint.id)
+    (restored,) = await undo_call(desk, checkpoint)
     assert restored.restored == ("a",)
     await undo_all(desk)
     assert list(desk.folder.iterdir()) == []
@@ -99,7 +110,7 @@ async def test_what_was_changed_after_the_undoing_stays_unless_ticked_and_is_sav
 async def test_restoring_twice_and_redoing_twice_is_once(desk: Desk, notes: list[Message]) -> None:
     first = await desk.write("a", "1")
     for _ in range(2):
-        await desk.checkpoints.restore(first.id)
+        await undo_call(desk, first)
         assert desk.texts() == {}
     every = await desk.checkpoints._all()
     assert len(every) == 2
@@ -109,7 +120,8 @@ async def test_restoring_twice_and_redoing_twice_is_once(desk: Desk, notes: list
     assert len(await desk.checkpoints._all()) == 3
     assert await desk.checkpoints.list() == (every[0],)
     for _ in range(2):
-        assert (await desk.checkpoints.restore(first.id)).checkpoint.message_id == first.message_id
+        for restored in await undo_call(desk, first):
+            assert restored.checkpoint.message_id == first.message_id
         assert desk.texts() == {}
     assert len(notes) == 3
 
@@ -164,7 +176,7 @@ class TestNotSavable:
     @pytest.mark.parametrize(
         ("replace", "why"),
         [
-            (lambda file: file.write_bytes(b"x" * 99), "is larger than 256 MB, so it would not be saved first"),
+            (lambda file: file.write_bytes(b"x" * 99), "is larger than 256 MB now, so it could not be saved first"),
             (
                 lambda file: (file.unlink(), file.symlink_to("x")),
                 "is no longer an ordinary file, so it could not be saved",
@@ -172,7 +184,7 @@ class TestNotSavable:
         ],
         ids=["too large", "a link"],
     )
-    async def test_it_is_said_beforehand_and_stays_unless_ticked(
+    async def test_it_is_said_beforehand_and_stays_even_if_chosen(
         self, desk: Desk, monkeypatch: pytest.MonkeyPatch, replace: object, why: str
     ) -> None:
         (desk.folder / "a").write_text("0")
@@ -182,20 +194,11 @@ class TestNotSavable:
         monkeypatch.setattr(snapshots, "MAX_SAVED_BYTES", 10)
         plan = await desk.checkpoints.preview_since(desk.messages[0].id)
         (file,) = plan.files
-        assert (file.effect(), file.is_conflict, file.can_be_saved) == ("left", True, False)
+        assert (file.effect(), file.effect(replaced=True), file.is_conflict) == ("left", "left", False)
         assert why in str(file.reason)
-        (restored,) = await desk.checkpoints.restore_forecast(plan)
-        assert restored.conflicts == ("a",)
+        (restored,) = await desk.checkpoints.restore_forecast(plan, plan.files)
+        assert restored.failed == ("a",)
         assert (desk.folder / "a").is_symlink() or len((desk.folder / "a").read_bytes()) == 99
-        assert len(await desk.checkpoints._all()) == 1
-
-    async def test_ticked_it_is_replaced_and_offers_no_redo(self, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-        (desk.folder / "a").write_text("0")
-        await call(desk, "a", "1")
-        (desk.folder / "a").write_bytes(b"x" * 99)
-        monkeypatch.setattr(snapshots, "MAX_SAVED_BYTES", 10)
-        await undo_all(desk, ticked=True)
-        assert desk.texts() == {"a": "0"}
         assert len(await desk.checkpoints._all()) == 1
 
     async def test_without_room_to_save_nothing_is_touched(self, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -215,14 +218,14 @@ class TestNotSavable:
     async def test_what_changes_while_it_is_saved_is_left(self, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
         await call(desk, "a", "1")
         await call(desk, "b", "1")
-        real = checkpointer.take_snapshot
+        real = restore_module.take_snapshot
 
         def late(workspace: Workspace, place: object, *rest: object, **more: bool) -> object:
             if str(place) == "a" and more:
                 (desk.folder / "a").write_text("mine")
             return real(workspace, place, *rest, **more)
 
-        monkeypatch.setattr(checkpointer, "take_snapshot", late)
+        monkeypatch.setattr(restore_module, "take_snapshot", late)
         await undo_all(desk)
         assert desk.texts() == {"a": "mine"}
         assert [event.conflicts for event in desk.events] == [(), ("a",)]
@@ -233,7 +236,7 @@ class TestNotSavable:
         await call(desk, "a", "1")
 
         def refuse(*_given: object, **_more: object) -> None:
-            raise snapshots.ChangedSinceSnapshot(snapshots.parse_saved_path("a"))
+            raise restore_steps.ChangedSinceSnapshot(snapshots.parse_saved_path("a"))
 
         monkeypatch.setattr(Workspace, "write", refuse)
         await undo_all(desk)
@@ -282,7 +285,8 @@ async def main():
         done.append(real(*given, **more))
     Workspace.write = write
     (checkpoint,) = await checkpoints.list()
-    await checkpoints.restore(checkpoint.id, even_if_changed=True)
+    plan = await checkpoints.preview(checkpoint.id)
+    await checkpoints.restore_forecast(plan, plan.files)
     sys.exit(3)
 
 asyncio.run(main())
@@ -356,7 +360,7 @@ async def test_killed_while_a_file_is_put_back_no_half_done_file_stays_for_ever(
         assert (desk.folder / "in/a").read_text() == "1"
     else:
         (checkpoint,) = await after.checkpoints.list()
-        assert (await after.checkpoints.restore(checkpoint.id)).checkpoint.restored
+        assert (await restore_one(after.checkpoints, checkpoint.id)).checkpoint.restored
     assert {path.name for path in (desk.folder / "in").iterdir()} == {"a", hers.name}
     await reopened.close()
 
@@ -371,16 +375,16 @@ async def test_what_was_only_partly_undone_and_redone_is_undone_again(desk: Desk
         (desk.folder / name).write_text("1")
     await checkpointer.complete_checkpoint(checkpoint)
     (desk.folder / "b").write_text("mine")
-    restored = await desk.checkpoints.restore(checkpoint.id)
+    restored = await restore_one(desk.checkpoints, checkpoint.id)
     assert (restored.restored, restored.conflicts) == (("a",), ("b",))
     assert restored.saved is not None
     for _ in range(2):
         await redo(desk, restored.saved.id)
         assert desk.texts() == {"a": "1", "b": "mine"}
-        restored = await desk.checkpoints.restore(checkpoint.id)
-        assert (restored.restored, restored.conflicts) == (("a",), ("b",))
-        assert restored.checkpoint.id == checkpoint.id
+        restored, rest = await undo_call(desk, checkpoint)
+        assert (restored.restored, restored.conflicts, rest.restored, rest.conflicts) == (("a",), (), (), ("b",))
+        assert rest.checkpoint.id == checkpoint.id
         assert restored.saved is not None
         assert desk.texts() == {"a": "0", "b": "mine"}
-    restored = await desk.checkpoints.restore(checkpoint.id, even_if_changed=True)
+    (restored,) = await undo_call(desk, checkpoint, ticked=True)
     assert (restored.restored, restored.conflicts, desk.texts()) == (("b",), (), {"a": "0", "b": "0"})

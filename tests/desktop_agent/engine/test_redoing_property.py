@@ -43,7 +43,7 @@ class Model:
         allowed = {path: [self.tree[path]] for path in ticked}
         lost: dict[str, Entry] = {}
         self.notes += 1
-        for saved in reversed(chosen):
+        for index, saved in reversed(list(enumerate(chosen))):
             changed: dict[str, tuple[Entry, Entry]] = {}
             for path, (before, after) in saved.files.items():
                 now = self.tree[path]
@@ -55,10 +55,23 @@ class Model:
                     lost.setdefault(path, now)
                     saved.files[path] = (before, before)
                     allowed.get(path, []).append(before)
+                elif self.end(path, chosen[: index + 1], ticked=False) == self.end(
+                    path, chosen[: index + 1], ticked=True
+                ):
+                    # What the person wants makes no difference.
+                    saved.files[path] = (before, before)
             saved.restored = all(before == after for before, after in saved.files.values())
             if changed:
                 self.saved.append(Saved(saved.root, saved.message, changed, not saved.redo, note=self.notes))
         return lost
+
+    def end(self, path: str, chosen: list[Saved], *, ticked: bool) -> Entry:
+        """What a path is once these are restored, newest first."""
+        now = self.tree[path]
+        for saved in reversed(chosen):
+            before, after = saved.files.get(path, (now, now))
+            now = before if ticked or now == after else now
+        return now
 
     def open(self, *, redo: bool) -> list[Saved]:
         return [saved for saved in self.saved if saved.redo is redo and not saved.restored]
@@ -133,7 +146,8 @@ class World:
             assert note in {message.id for message in self.notes}
             forecast = await checkpoints.preview_redo(note)
         else:
-            chosen = [saved for saved in open_ if saved.message >= one.message]
+            later = [saved for saved in open_ if saved.message >= one.message]
+            chosen = [saved for saved in later if any(before != after for before, after in saved.files.values())]
             forecast = await checkpoints.preview_since(self.messages[one.message].id)
         await self.restore_so(forecast, chosen)
 

@@ -18,6 +18,7 @@ from desktop_agent.types.messages import Message
 from desktop_agent.types.preferences import McpPreferences
 from desktop_agent.types.provider_events import ContentDelta
 from desktop_agent.types.tool_calls import AllowOnce
+from tests.desktop_agent.engine.restoring import restore_one
 from tests.desktop_agent.engine.test_engine import opened
 from tests.fakes.scripted_provider import ScriptedProvider, Turn, Wait
 from tests.frame.patience import PATIENCE
@@ -136,7 +137,7 @@ async def test_an_undo_neither_shows_nor_changes_what_is_there(scene: Scene) -> 
     assert (file.current_state, file.effect()) == (FileState(), "left")
     assert "leads to" in str(file.reason)
     assert "leads to" in str(await checkpoints.difference(before))
-    report = await checkpoints.restore(checkpoint.id, even_if_changed=True)
+    report = await restore_one(checkpoints, checkpoint.id, ticked=True)
     assert report.failed == ("a.txt",)
     assert (scene.keys / "a.txt").read_text() == SECRET
 

@@ -19,6 +19,7 @@ from desktop_agent.types.permissions import Rule, RuleEffect, RuleScope
 from desktop_agent.types.policies import Specialist
 from desktop_agent.types.preferences import SpecialistPreferences
 from desktop_agent.types.tool_calls import AllowOnce, Deny
+from tests.desktop_agent.engine.restoring import restore, restore_since
 from tests.fakes.scripted_provider import ScriptedProvider, Turn, Wait
 from tests.fakes.session import LIMIT, results_of
 
@@ -169,12 +170,12 @@ class TestFiles:
             reopened = await office.engine.session(session.record.id)
             reopened.subscribe(on_event=office.events.append)
             assert reopened.checkpoints is not None
-            restored = await reopened.checkpoints.restore_since(second.id)
+            restored = await restore_since(reopened.checkpoints, second.id)
             assert [result.restored for result in restored] == [("note.txt",), ("other.txt",), ("note.txt",)]
             assert (office.text(), office.text("other.txt")) == ("one", None)
             assert len(office.of(CheckpointRestored)) == 3
             # Twice is once.
-            assert await reopened.checkpoints.restore_since(second.id) == ()
+            assert await restore_since(reopened.checkpoints, second.id) == ()
             assert office.text() == "one"
 
     async def test_what_the_person_wrote_since_is_left_alone_and_said(self, tmp_path: Path) -> None:
@@ -182,11 +183,11 @@ class TestFiles:
             session, (_, second, _) = await self.prepared_history(office)
             (office.work / "note.txt").write_text("mine")
             assert session.checkpoints is not None
-            await session.checkpoints.restore_since(second.id)
+            await restore_since(session.checkpoints, second.id)
             assert (office.text(), office.text("other.txt")) == ("mine", None)
             sentences = [str(item.sentence) for item in session.transcript if isinstance(item, NoticeItem)]
             assert "Not put back, because they were changed since: note.txt" in sentences
-            await session.checkpoints.restore_since(second.id, even_if_changed=True)
+            await restore_since(session.checkpoints, second.id, ticked=True)
             assert office.text() == "one"
 
     async def test_a_folder_that_is_gone_is_said(self, tmp_path: Path) -> None:
@@ -194,7 +195,7 @@ class TestFiles:
             session, (first, *_) = await self.prepared_history(office)
             shutil.rmtree(office.work)
             assert session.checkpoints is not None
-            restored = await session.checkpoints.restore_since(first.id)
+            restored = await restore_since(session.checkpoints, first.id)
             names = ["note.txt", "other.txt", "note.txt", "note.txt"]
             assert [result.failed for result in restored] == [(name,) for name in names]
             sentences = [str(item.sentence) for item in session.transcript if isinstance(item, NoticeItem)]
@@ -208,13 +209,13 @@ class TestFiles:
             session, (first, *_) = await self.prepared_history(office)
             assert session.checkpoints is not None
             with pytest.raises(WrongUse, match="no such message") as unknown:
-                await session.checkpoints.restore_since("nobody's")
+                await restore_since(session.checkpoints, "nobody's")
             assert str(unknown.value.remedy) == "Choose one that is shown."
             session.send(Message.user("more"))
             assert wait.reached is not None
             await wait.reached.wait()
             with pytest.raises(WrongUse, match="still working") as working:
-                await session.checkpoints.restore_since(first.id)
+                await restore_since(session.checkpoints, first.id)
             assert "press Stop" in str(working.value.remedy)
             wait.until.set()
             await session.wait_idle()
@@ -242,5 +243,5 @@ async def test_each_of_two_specialists_is_undone_at_its_own_call(tmp_path: Path)
         cards = {item.tool_use_id: item for item in session.transcript if isinstance(item, ToolCallItem)}
         first, second = (cards[ask.id].checkpoints for ask in asks)
         assert (len(first), len(second)) == (1, 1)
-        await session.checkpoints.restore(*first)
+        await restore(session.checkpoints, *first)
         assert (office.text("a.txt"), office.text("b.txt")) == (None, "b")

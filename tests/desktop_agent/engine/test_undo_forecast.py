@@ -16,9 +16,10 @@ from desktop_agent.tools.checkpoints import snapshots
 from desktop_agent.tools.checkpoints.snapshots import parse_saved_path, take_snapshot
 from desktop_agent.tools.workspace import Workspace
 from desktop_agent.types.checkpoints import Checkpoint, FileState, RestorePlan
-from desktop_agent.types.errors import Sentence, StorageFailed, WrongUse
+from desktop_agent.types.errors import Sentence, StorageFailed, ToolFailed, WrongUse
 from desktop_agent.types.messages import Message
 from desktop_agent.types.tool_calls import DiffPreview
+from tests.desktop_agent.engine.restoring import restore, restore_one, restore_since
 from tests.desktop_agent.engine.test_checkpoints import Desk
 
 PATHS = ("a", "b", "in/c", "in")
@@ -41,13 +42,14 @@ async def forecast(desk: Desk) -> RestorePlan:
     return await desk.checkpoints.preview_since(desk.messages[0].id)
 
 
-async def call(desk: Desk, path: str, text: str | None) -> None:
+async def call(desk: Desk, path: str, text: str | None, *, ends: bool = True) -> None:
     """A call that writes a file, or deletes one."""
     checkpointer = desk.checkpoints.checkpointer(Workspace(desk.folder))
     checkpoint = await checkpointer.create_checkpoint("call", desk.messages[0].id, (path,))
     assert checkpoint is not None
     change(desk.folder / path, text)
-    await checkpointer.complete_checkpoint(checkpoint)
+    if ends:
+        await checkpointer.complete_checkpoint(checkpoint)
 
 
 def change(place: Path, text: str | None) -> None:
@@ -95,7 +97,7 @@ async def test_what_is_foreseen_is_what_happens(desk: Desk, seed: int) -> None:
     for number in range(chance.randint(2, 9)):
         path, text = chance.choice(PATHS), chance.choice((None, str(number), str(number)))
         if chance.random() < 0.7:
-            await call(desk, path, text)
+            await call(desk, path, text, ends=chance.random() < 0.8)
         else:
             change(desk.folder / path, text)
     even = bool(seed % 2)
@@ -110,6 +112,25 @@ async def test_what_is_foreseen_is_what_happens(desk: Desk, seed: int) -> None:
         assert state(desk, file.name) == (file.overwritten_state if even else file.restored_state), (seed, file)
     for path in set(PATHS) - {file.name for file in plan.files} - {"in"}:
         assert state(desk, path) == before[path]
+
+
+async def test_a_file_that_a_person_undid_by_hand_is_no_question(desk: Desk) -> None:
+    await call(desk, "a", "1")
+    await call(desk, "a", "2")
+    (desk.folder / "a").unlink()
+    plan = await forecast(desk)
+    assert (len(plan.checkpoint_ids), plan.files) == (2, ())
+    reports = await desk.checkpoints.restore_forecast(plan)
+    assert [(report.skipped, report.checkpoint.restored) for report in reports] == [((), True)] * 2
+    assert desk.texts() == {}
+
+
+async def test_of_one_call_alone_it_is_a_question(desk: Desk) -> None:
+    await call(desk, "a", "1")
+    await call(desk, "a", "2")
+    (desk.folder / "a").unlink()
+    plan = await desk.checkpoints.preview((await desk.checkpoints.list())[1].id)
+    assert [file.is_conflict for file in plan.files] == [True]
 
 
 async def test_what_changed_after_it_was_shown_is_left_although_it_was_ticked(desk: Desk) -> None:
@@ -134,21 +155,6 @@ async def test_a_tick_holds_for_one_file_and_for_all_of_its_calls(desk: Desk) ->
     assert desk.texts() == {"a": "0", "b": "mine"}
 
 
-async def test_a_tick_on_what_cannot_be_saved_holds_for_the_version_that_was_seen(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(snapshots, "MAX_SAVED_BYTES", 10)
-    for name in ("a", "b"):
-        (desk.folder / name).write_text("0")
-        await call(desk, name, "1")
-        (desk.folder / name).write_text("mine, and too large")
-    plan = await forecast(desk)
-    assert [file.can_be_saved for file in plan.files] == [False, False]
-    (desk.folder / "a").write_text("mine, newer, and too large")
-    await desk.checkpoints.restore_forecast(plan, plan.files)
-    assert desk.texts() == {"a": "mine, newer, and too large", "b": "0"}
-
-
 async def test_other_names_of_a_file_keep_what_is_there_and_that_is_said(desk: Desk) -> None:
     (desk.folder / "a").write_text("0")
     await call(desk, "a", "1")
@@ -166,7 +172,7 @@ async def test_what_was_restored_meanwhile_is_left_out_and_each_call_is_counted(
     for name in ("a", "b", "c"):
         await call(desk, name, "1")
     plan = await forecast(desk)
-    await desk.checkpoints.restore(plan.checkpoint_ids[0])
+    await restore_one(desk.checkpoints, plan.checkpoint_ids[0])
     progress: list[tuple[int, int]] = []
     done = await desk.checkpoints.restore_forecast(plan, (), lambda *counts: progress.append(counts))
     assert progress == [(1, 2), (2, 2)]
@@ -184,6 +190,137 @@ async def test_a_folder_in_the_way_is_said_only_where_it_holds_something(desk: D
     assert effects_of(plan, replaced=True) == {"empty": "removed", "full": "left"}
     (full,) = [file for file in plan.files if file.path == "full"]
     assert "with something in it" in str(full.reason)
+
+
+class TestWhatIsInTheWay:
+    """Files and folders that took the place of what a call changed."""
+
+    async def test_of_a_call_that_broke_off_a_full_folder_is_no_conflict(self, desk: Desk) -> None:
+        (desk.folder / "a").write_text("0")
+        await call(desk, "a", None, ends=False)
+        change(desk.folder / "a/x", "mine")
+        plan = await forecast(desk)
+        assert [(file.path, file.effect(replaced=True), file.is_conflict) for file in plan.files] == [
+            ("a", "left", False)
+        ]
+        (report,) = await desk.checkpoints.restore_forecast(plan)
+        assert (report.failed, report.conflicts) == (("a",), ())
+        assert report.skipped[0].why == plan.files[0].reason
+        assert "with something in it" in str(plan.files[0].reason)
+        shutil.move(desk.folder / "a/x", desk.folder / "x")
+        (report,) = await restore_since(desk.checkpoints, desk.messages[0].id, ticked=True)
+        assert (report.skipped, desk.texts()) == ((), {"a": "0", "x": "mine"})
+
+    async def test_of_a_call_that_broke_off_an_empty_folder_goes(self, desk: Desk) -> None:
+        await call(desk, "in/c", "1", ends=False)
+        (desk.folder / "in/c").unlink()
+        (report,) = await restore_since(desk.checkpoints, desk.messages[0].id)
+        assert (report.skipped, list(desk.folder.iterdir())) == ((), [])
+
+    async def test_a_folder_that_a_call_that_broke_off_removed_comes_back(self, desk: Desk) -> None:
+        (desk.folder / "in").mkdir()
+        await call(desk, "in", None, ends=False)
+        plan = await forecast(desk)
+        assert effects_of(plan) == {"in": "brought_back"}
+        await desk.checkpoints.restore_forecast(plan)
+        assert (desk.folder / "in").is_dir()
+
+    async def test_a_folder_that_a_call_only_named_does_not_come_back(self, desk: Desk) -> None:
+        (desk.folder / "in").mkdir()
+        checkpointer = desk.checkpoints.checkpointer(Workspace(desk.folder))
+        checkpoint = await checkpointer.create_checkpoint("call", desk.messages[0].id, ("in", "a"))
+        assert checkpoint is not None
+        (desk.folder / "a").write_text("1")
+        await checkpointer.complete_checkpoint(checkpoint)
+        (desk.folder / "in").rmdir()
+        await desk.checkpoints.restore_forecast(await forecast(desk))
+        assert list(desk.folder.iterdir()) == []
+
+    async def test_a_tick_holds_where_a_newer_call_made_a_folder_of_it(self, desk: Desk) -> None:
+        (desk.folder / "a").write_text("0")
+        await call(desk, "a", None, ends=False)
+        await call(desk, "a/x", "1")
+        reports = await restore_since(desk.checkpoints, desk.messages[0].id, ticked=True)
+        assert [report.skipped for report in reports] == [(), ()]
+        assert desk.texts() == {"a": "0"}
+
+    async def test_a_tick_holds_where_a_newer_undo_makes_a_folder_of_it(self, desk: Desk) -> None:
+        await call(desk, "a", "1", ends=False)
+        change(desk.folder / "a/x", "0")
+        await call(desk, "a/x", None)
+        (desk.folder / "a").rmdir()
+        plan = await forecast(desk)
+        await desk.checkpoints.restore_forecast(plan, plan.files)
+        assert {file.path: state(desk, file.name) for file in plan.files} == {
+            file.path: file.overwritten_state for file in plan.files
+        }
+
+    async def test_a_file_where_a_folder_must_be_is_said_beforehand(self, desk: Desk) -> None:
+        change(desk.folder / "in/c", "0")
+        await call(desk, "in/c", None)
+        change(desk.folder / "in", "mine")
+        plan = await forecast(desk)
+        assert [(file.path, file.effect(replaced=True), file.is_conflict) for file in plan.files] == [
+            ("in/c", "left", False)
+        ]
+        (report,) = await desk.checkpoints.restore_forecast(plan)
+        assert (report.failed, str(report.skipped[0].why)) == (("in/c",), str(plan.files[0].reason))
+        assert desk.texts() == {"in": "mine"}
+
+    async def test_nor_is_a_file_below_it_a_conflict(self, desk: Desk) -> None:
+        change(desk.folder / "in/c", "0")
+        await call(desk, "in/c", "1")
+        change(desk.folder / "in", "mine")
+        plan = await forecast(desk)
+        assert not any(file.is_conflict for file in plan.files)
+        (report,) = await desk.checkpoints.restore_forecast(plan, plan.files)
+        assert (report.failed, report.conflicts, desk.texts()) == (("in/c",), (), {"in": "mine"})
+
+    async def test_a_link_on_the_way_is_no_conflict(self, desk: Desk, tmp_path: Path) -> None:
+        change(desk.folder / "in/c", "0")
+        await call(desk, "in/c", "1")
+        (desk.folder / "in").rename(tmp_path / "away")
+        (desk.folder / "in").symlink_to(tmp_path / "away")
+        plan = await forecast(desk)
+        assert [(file.path, file.effect(replaced=True), file.is_conflict) for file in plan.files] == [
+            ("in/c", "left", False)
+        ]
+        (report,) = await desk.checkpoints.restore_forecast(plan, plan.files)
+        assert (report.failed, (tmp_path / "away/c").read_text()) == (("in/c",), "1")
+
+
+async def test_folders_of_a_call_that_failed_go_and_what_changed_nothing_is_left_out(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (desk.folder / "large").write_text("more than ten")
+    with monkeypatch.context() as patch:
+        patch.setattr(snapshots, "MAX_SAVED_BYTES", 10)
+        await call(desk, "large", "more than ten")
+    await call(desk, "in/c", None)
+    checkpointer = desk.checkpoints.checkpointer(Workspace(desk.folder))
+    checkpoint = await checkpointer.create_checkpoint("call", desk.messages[0].id, ("in/c",))
+    assert checkpoint is not None
+    (desk.folder / "in").mkdir()
+    await checkpointer.complete_checkpoint(checkpoint)
+    plan = await forecast(desk)
+    assert (plan.checkpoint_ids, plan.files) == ((checkpoint.id,), ())
+    await desk.checkpoints.restore_forecast(plan)
+    assert desk.texts() == {"large": "more than ten"}
+
+
+async def test_what_is_on_the_disk_of_a_file_that_cannot_be_told_stays_so(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (desk.folder / "a").write_text("0")
+    await call(desk, "a", "1")
+    await call(desk, "a", "2")
+
+    def refuse(*_given: object) -> None:
+        raise ToolFailed("The system does not permit access to “a”.")
+
+    monkeypatch.setattr(Workspace, "stat", refuse)
+    (file,) = (await forecast(desk)).files
+    assert (file.effect(), file.effect(replaced=True), file.is_conflict) == ("left", "left", False)
 
 
 async def test_without_the_folder_everything_stays_and_says_why(desk: Desk) -> None:
@@ -251,8 +388,8 @@ class TestNote:
     async def test_none_where_nothing_was_changed(self, desk: Desk, notes: list[Message]) -> None:
         await call(desk, "a", "1")
         (checkpoint,) = await desk.checkpoints.list()
-        await desk.checkpoints.restore(checkpoint.id)
-        await desk.checkpoints.restore(checkpoint.id)
+        for _ in range(2):
+            await restore(desk.checkpoints, checkpoint.id)
         assert len(notes) == 1
 
     async def test_of_one_that_is_broken_off_what_was_done_is_noted(self, desk: Desk, notes: list[Message]) -> None:

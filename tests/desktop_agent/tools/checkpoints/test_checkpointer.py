@@ -14,9 +14,11 @@ from typing import BinaryIO
 
 import pytest
 
+from desktop_agent.processes.worker_threads import CancelToken
 from desktop_agent.storage.content_files import BlobFiles
 from desktop_agent.tools.checkpoints.checkpointer import Checkpointer, RestoreReport
-from desktop_agent.tools.checkpoints.snapshots import MAX_SAVED_BYTES
+from desktop_agent.tools.checkpoints.restore_steps import ReplaceConsent
+from desktop_agent.tools.checkpoints.snapshots import MAX_SAVED_BYTES, parse_saved_path, take_snapshot
 from desktop_agent.tools.open_folders import HAS_DESCRIPTORS, FileAttributes
 from desktop_agent.tools.workspace import Workspace, WorkspacePath
 from desktop_agent.types.checkpoints import Checkpoint, FileState
@@ -49,15 +51,25 @@ class Desk:
         does()
         return await self.checkpointer.complete_checkpoint(checkpoint)
 
-    async def restore(self, checkpoint: Checkpoint, *, even_if_changed: bool = False) -> RestoreReport:
+    async def restore(self, checkpoint: Checkpoint, *, ticked: bool = False) -> RestoreReport:
         """Restore twice; the second time must find nothing to do and report the same."""
-        first = await self.checkpointer.restore(self.kept[checkpoint.id], even_if_changed=even_if_changed)
+        consent = self.consent(checkpoint) if ticked else {}
+        first = await self.checkpointer.restore(self.kept[checkpoint.id], consent)
         before = {path: shape_of(path) for path in self.folder.rglob("*")}
-        second = await self.checkpointer.restore(self.kept[checkpoint.id], even_if_changed=even_if_changed)
+        second = await self.checkpointer.restore(self.kept[checkpoint.id], consent)
         assert second.restored == ()
         assert (second.conflicts, second.failed) == (first.conflicts, first.failed)
         assert {path: shape_of(path) for path in self.folder.rglob("*")} == before
         return first
+
+    def consent(self, checkpoint: Checkpoint) -> ReplaceConsent:
+        """Consent to replacing all files as they are now."""
+        consent: dict[str, list[FileState]] = {}
+        for file in checkpoint.files:
+            with contextlib.suppress(ToolFailed, WrongUse):
+                snapshot = take_snapshot(Workspace(self.folder), parse_saved_path(file.path), CancelToken())
+                consent[file.path] = [snapshot.state]
+        return consent
 
 
 @pytest.fixture(params=[pytest.param(True, marks=pytest.mark.skipif(not HAS_DESCRIPTORS, reason="no dir_fd")), False])
@@ -80,7 +92,6 @@ def shape_of(path: Path) -> tuple[int, ...] | None:
 
 def sentence_about(restored: RestoreReport) -> str:
     (only,) = restored.skipped
-    assert str(only.remedy)
     return str(only.why)
 
 
@@ -178,8 +189,8 @@ async def test_a_folder_with_something_of_the_persons_in_it_is_not_replaced_by_a
 
     checkpoint = await desk.call("a", does=turn)
     (desk.folder / "a/mine").write_bytes(b"mine")
-    for even_if_changed in (False, True):
-        restored = await desk.restore(checkpoint, even_if_changed=even_if_changed)
+    for ticked in (False, True):
+        restored = await desk.restore(checkpoint, ticked=ticked)
         assert restored.failed == ("a",)
         assert sentence_about(restored) == "“a” is a folder with something in it."
         assert (desk.folder / "a/mine").read_bytes() == b"mine"
@@ -210,9 +221,9 @@ async def test_what_the_person_changed_since_is_reported_and_left(desk: Desk, ch
     change(file)
     as_changed = shape_of(file)
     restored = await desk.restore(checkpoint)
-    assert (restored.conflicts, restored.restored) == (("a.txt",), ("other.txt",))
-    assert not restored.checkpoint.restored
     is_saved = not file.is_symlink()
+    assert (restored.conflicts if is_saved else restored.failed, restored.restored) == (("a.txt",), ("other.txt",))
+    assert not restored.checkpoint.restored
     why = "was changed since" if is_saved else "is no longer an ordinary file, so it could not be saved first"
     assert sentence_about(restored) == f"“a.txt” {why}; it was left as it is."
     assert shape_of(file) == as_changed
@@ -225,7 +236,7 @@ async def test_what_the_person_changed_since_is_replaced_when_they_say_so(desk: 
     checkpoint = await desk.call("a.txt", "b.txt", does=lambda: file.write_bytes(b"new"))
     file.write_bytes(b"mine")
     (desk.folder / "b.txt").write_bytes(b"mine too")
-    restored = await desk.restore(checkpoint, even_if_changed=True)
+    restored = await desk.restore(checkpoint, ticked=True)
     assert set(restored.restored) == {"a.txt", "b.txt"}
     assert file.read_bytes() == b"old"
     assert not (desk.folder / "b.txt").exists()
@@ -253,12 +264,11 @@ async def test_a_call_that_never_ended_is_compared_with_what_was_before(desk: De
     restored = await desk.restore(checkpoint)
     assert (restored.conflicts, restored.restored) == (("changed",), ())
     assert "never ended" in sentence_about(restored)
-    assert (desk.folder / "new").is_dir()
+    assert not (desk.folder / "new").exists()
 
-    restored = await desk.restore(checkpoint, even_if_changed=True)
+    restored = await desk.restore(checkpoint, ticked=True)
     assert (restored.skipped, restored.restored) == ((), ("changed",))
     assert changed.read_bytes() == b"old"
-    assert not (desk.folder / "new").exists()
 
 
 async def test_the_bytes_are_durable_before_the_checkpoint_and_the_checkpoint_before_the_call(desk: Desk) -> None:
@@ -323,9 +333,9 @@ async def test_a_path_that_leads_out_is_refused_before_anything_is_written(desk:
     assert desk.kept == {}
 
 
-@pytest.mark.parametrize("even_if_changed", [False, True])
+@pytest.mark.parametrize("ticked", [False, True])
 @pytest.mark.parametrize("target", ["the file", "its folder"])
-async def test_a_link_put_there_since_leads_nowhere(desk: Desk, target: str, even_if_changed: bool) -> None:
+async def test_a_link_put_there_since_leads_nowhere(desk: Desk, target: str, ticked: bool) -> None:
     outside = desk.folder.parent / "outside"
     outside.mkdir()
     (outside / "a.txt").write_bytes(b"new")
@@ -337,9 +347,8 @@ async def test_a_link_put_there_since_leads_nowhere(desk: Desk, target: str, eve
     replaced.rename(desk.folder / "away")
     replaced.symlink_to(outside / "a.txt" if target == "the file" else outside)
 
-    restored = await desk.restore(checkpoint, even_if_changed=even_if_changed)
-    assert restored.restored == ()
-    assert (restored.failed if even_if_changed else restored.conflicts) == ("inner/a.txt",)
+    restored = await desk.restore(checkpoint, ticked=ticked)
+    assert (restored.restored, restored.failed) == ((), ("inner/a.txt",))
     assert (outside / "a.txt").read_bytes() == b"new"
     assert replaced.is_symlink()
 
@@ -350,8 +359,8 @@ async def test_a_link_in_place_of_a_new_file_stays_even_so(desk: Desk) -> None:
     checkpoint = await desk.call("a.txt", does=lambda: file.write_bytes(b"new"))
     file.unlink()
     file.symlink_to("mine.txt")
-    assert (await desk.restore(checkpoint)).conflicts == ("a.txt",)
-    assert (await desk.restore(checkpoint, even_if_changed=True)).failed == ("a.txt",)
+    for ticked in (False, True):
+        assert (await desk.restore(checkpoint, ticked=ticked)).failed == ("a.txt",)
     assert file.is_symlink()
     assert file.read_bytes() == b"mine"
 
@@ -378,15 +387,26 @@ async def test_a_folder_comes_back_with_its_files_although_the_person_removed_th
     checkpoint = await desk.call("a", "a/b", does=turn)
     (desk.folder / "a").unlink()
     restored = await desk.restore(checkpoint)
-    assert (restored.restored, restored.skipped) == (("a/b",), ())
+    assert (restored.restored, restored.skipped) == (("a", "a/b"), ())
     assert (desk.folder / "a/b").read_bytes() == b"old"
+
+
+async def test_a_private_folder_comes_back_private(desk: Desk) -> None:
+    (desk.folder / "a").mkdir(mode=0o700)
+    checkpoint = await desk.call("a", does=(desk.folder / "a").rmdir)
+    report = await desk.restore(checkpoint)
+    assert mode_of(desk.folder / "a") == 0o700
+    assert report.saved is not None
+    await desk.restore(report.saved)
+    assert not (desk.folder / "a").exists()
 
 
 async def test_a_saved_path_that_would_lead_out_is_refused(desk: Desk) -> None:
     checkpoint = await desk.call("a.txt", does=lambda: (desk.folder / "a.txt").write_bytes(b"new"))
     (desk.folder.parent / "b.txt").write_bytes(b"new")
     wrong = checkpoint.files[0].model_copy(update={"path": "../b.txt"})
-    restored = await desk.checkpointer.restore(checkpoint.model_copy(update={"files": (wrong,)}), even_if_changed=True)
+    checkpoint = checkpoint.model_copy(update={"files": (wrong,)})
+    restored = await desk.checkpointer.restore(checkpoint, desk.consent(checkpoint))
     assert restored.failed == ("../b.txt",)
     assert (desk.folder.parent / "b.txt").exists()
 
@@ -415,17 +435,16 @@ class Meddled(Workspace):
 
 
 @pytest.mark.parametrize("was_there", [True, False])
-@pytest.mark.parametrize("even_if_changed", [True, False])
-async def test_a_change_at_the_last_moment_is_not_overwritten(
-    desk: Desk, was_there: bool, even_if_changed: bool
-) -> None:
+@pytest.mark.parametrize("ticked", [True, False])
+async def test_a_change_at_the_last_moment_is_not_overwritten(desk: Desk, was_there: bool, ticked: bool) -> None:
     file = desk.folder / "a.txt"
     if was_there:
         file.write_bytes(b"old")
     checkpoint = await desk.call("a.txt", does=lambda: file.write_bytes(b"new"))
     workspace = Meddled(desk.folder)
     workspace.meddle = lambda: file.write_bytes(b"own")  # as long as what the call wrote
-    restored = await desk.checkpointer_for(workspace).restore(checkpoint, even_if_changed=even_if_changed)
+    consent = desk.consent(checkpoint) if ticked else {}
+    restored = await desk.checkpointer_for(workspace).restore(checkpoint, consent)
     assert restored.conflicts == ("a.txt",)
     assert file.read_bytes() == b"own"
     assert [path.name for path in desk.folder.iterdir()] == ["a.txt"]
@@ -571,8 +590,8 @@ async def test_a_large_file_is_not_saved_and_restoring_says_so(desk: Desk) -> No
 
     checkpoint = await desk.call("large.bin", "small.txt", does=change)
     assert checkpoint.files[0].before == FileState(unread="too_large")
-    for even_if_changed in (False, True):
-        restored = await desk.restore(checkpoint, even_if_changed=even_if_changed)
+    for ticked in (False, True):
+        restored = await desk.restore(checkpoint, ticked=ticked)
         assert restored.failed == ("large.bin",)
         assert sentence_about(restored) == "“large.bin” was larger than 256 MB and not saved."
         assert not restored.checkpoint.restored
@@ -580,7 +599,7 @@ async def test_a_large_file_is_not_saved_and_restoring_says_so(desk: Desk) -> No
     assert (desk.folder / "small.txt").read_bytes() == b"old"
 
 
-async def test_a_file_that_the_call_made_large_is_replaced_only_when_they_say_so(desk: Desk) -> None:
+async def test_a_file_that_the_call_made_large_stays_as_it_could_not_be_saved_first(desk: Desk) -> None:
     file = desk.folder / "a.bin"
     file.write_bytes(b"old")
 
@@ -589,9 +608,11 @@ async def test_a_file_that_the_call_made_large_is_replaced_only_when_they_say_so
             opened.truncate(MAX_SAVED_BYTES + 1)
 
     checkpoint = await desk.call("a.bin", does=grow)
-    assert (await desk.restore(checkpoint)).conflicts == ("a.bin",)
-    assert (await desk.restore(checkpoint, even_if_changed=True)).restored == ("a.bin",)
-    assert file.read_bytes() == b"old"
+    for ticked in (False, True):
+        restored = await desk.restore(checkpoint, ticked=ticked)
+        assert restored.failed == ("a.bin",)
+        assert "is larger than 256 MB now" in sentence_about(restored)
+    assert file.stat().st_size == MAX_SAVED_BYTES + 1
 
 
 async def test_a_pipe_holds_nothing_up_and_is_left_alone(desk: Desk) -> None:
@@ -635,7 +656,7 @@ async def test_a_folder_that_is_gone_is_said_and_nothing_is_made_in_its_place(de
     shutil.rmtree(desk.folder)
     with pytest.raises(ToolFailed, match="is not there any more"):
         await desk.checkpointer.create_checkpoint("call", "message", ("a.txt",))
-    restored = await desk.checkpointer.restore(checkpoint, even_if_changed=True)
+    restored = await desk.checkpointer.restore(checkpoint, desk.consent(checkpoint))
     assert restored.failed == ("a.txt", "b.txt")
     assert all("is not there any more" in str(skipped.why) for skipped in restored.skipped)
     assert not desk.folder.exists()
@@ -647,7 +668,7 @@ async def test_a_call_that_takes_the_whole_folder_away_still_ends(desk: Desk) ->
     assert checkpoint.files[0].after is None
     desk.folder.mkdir()
     assert (await desk.restore(checkpoint)).conflicts == ("a.txt",)
-    assert (await desk.restore(checkpoint, even_if_changed=True)).restored == ("a.txt",)
+    assert (await desk.restore(checkpoint, ticked=True)).restored == ("a.txt",)
 
 
 async def test_a_checkpoint_of_another_folder_is_not_restored(desk: Desk, tmp_path: Path) -> None:
