@@ -323,11 +323,12 @@ class Checkpoints:
         on_progress: OnProgress,
     ) -> tuple[RestoreReport, ...]:
         done: list[RestoreReport] = []
+        failed: dict[tuple[str, str], SkippedFile] = {}
         note_id = new_id()
         try:
             for index, checkpoint in enumerate(checkpoints):
                 older = [other for other in checkpoints[index + 1 :] if other.workspace == checkpoint.workspace]
-                done.append(await self._restore_one(checkpoint, older, consent, note_id))
+                done.append(await self._restore_one(checkpoint, older, consent, failed, note_id))
                 _extend_consent(consent, done[-1])
                 on_progress(len(done), len(checkpoints))
         finally:
@@ -345,8 +346,14 @@ class Checkpoints:
             await self.publish_saved_calls()
 
     async def _restore_one(
-        self, checkpoint: Checkpoint, older: Sequence[Checkpoint], consent: _Consent, note_id: str
+        self,
+        checkpoint: Checkpoint,
+        older: Sequence[Checkpoint],
+        consent: _Consent,
+        failed: dict[tuple[str, str], SkippedFile],
+        note_id: str,
     ) -> RestoreReport:
+        """Restore a checkpoint. `failed` are files of newer ones, which are no conflicts in this one."""
         self._refuse()
         before = checkpoint.undo_said
         checkpoint, not_undone = await self._tool_undo.undo(checkpoint)
@@ -361,8 +368,9 @@ class Checkpoints:
             restored = RestoreReport(
                 checkpoint, skipped=tuple(skipped_because(file.path, error) for file in checkpoint.files)
             )
-        if not_undone is not None:
-            restored = replace(restored, skipped=(not_undone, *restored.skipped))
+        skipped = [failed.get((folder, file.path), file) if file.is_conflict else file for file in restored.skipped]
+        failed |= {(folder, file.path): file for file in skipped if not file.is_conflict}
+        restored = replace(restored, skipped=(*([] if not_undone is None else [not_undone]), *skipped))
         event = CheckpointRestored(
             checkpoint.id, restored.conflicts, restored.failed, restored.undone, restored.not_undone
         )

@@ -5661,10 +5661,6 @@ Neu:
         <translation>Prüfen Sie die Adresse des Servers: Sie sollte die Basis-URL der API sein, oft mit /v1 am Ende.</translation>
     </message>
     <message>
-        <source>Check what the call did, and undo it by hand.</source>
-        <translation>Prüfen Sie, was der Aufruf getan hat, und machen Sie es von Hand rückgängig.</translation>
-    </message>
-    <message>
         <source>Check whether its address should begin with http:// instead of https://.</source>
         <translation>Prüfen Sie, ob seine Adresse mit http:// statt https:// beginnen sollte.</translation>
     </message>
@@ -6445,10 +6441,6 @@ Neu:
         <translation>Der letzte Lauf ist noch nicht zu Ende.</translation>
     </message>
     <message>
-        <source>Keep it, or restore once more and choose to replace it.</source>
-        <translation>Behalten Sie es, oder stellen Sie noch einmal wieder her und wählen Sie, es zu ersetzen.</translation>
-    </message>
-    <message>
         <source>Keys, passwords or what was typed may be kept there.</source>
         <translation>Dort können Schlüssel, Passwörter oder Eingaben liegen.</translation>
     </message>
@@ -6611,10 +6603,6 @@ Neu:
     <message>
         <source>Move the file away, or choose another folder.</source>
         <translation>Verschieben Sie die Datei, oder wählen Sie einen anderen Ordner.</translation>
-    </message>
-    <message>
-        <source>Move what lies in it elsewhere, then undo again.</source>
-        <translation>Verschieben Sie, was darin liegt, und machen Sie dann noch einmal rückgängig.</translation>
     </message>
     <message>
         <source>Moves “{source}”
@@ -6899,10 +6887,6 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Öffnen Sie die Unterhaltung erneut; sie ist dann so wie auf dem Datenträger.</translation>
     </message>
     <message>
-        <source>Open the conversation with the tool and the folder that it had, then restore once more.</source>
-        <translation>Öffnen Sie die Unterhaltung mit dem Werkzeug und dem Ordner, die sie hatte, und stellen Sie dann noch einmal wieder her.</translation>
-    </message>
-    <message>
         <source>PNG, JPEG, GIF and WebP can be.</source>
         <translation>PNG, JPEG, GIF und WebP gehen.</translation>
     </message>
@@ -6929,10 +6913,6 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>Put Message.tool_results([...]) at the end.</source>
         <translation>Setzen Sie Message.tool_results([...]) ans Ende.</translation>
-    </message>
-    <message>
-        <source>Put it back by hand from a copy of your own.</source>
-        <translation>Setzen Sie es von Hand aus einer eigenen Kopie zurück.</translation>
     </message>
     <message>
         <source>Put it somewhere else.</source>
@@ -7037,10 +7017,6 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>Remove some, or make them smaller.</source>
         <translation>Entfernen Sie einige, oder verkleinern Sie sie.</translation>
-    </message>
-    <message>
-        <source>Remove the cause, then restore once more.</source>
-        <translation>Beseitigen Sie die Ursache, und stellen Sie dann noch einmal wieder her.</translation>
     </message>
     <message>
         <source>Remove the part before the @.</source>
@@ -9811,6 +9787,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>„{path}“ beginnt mit ~, das für einen persönlichen Ordner steht; schreiben Sie den Pfad innerhalb des Arbeitsordners.</translation>
     </message>
     <message>
+        <source>“{path}” cannot be read now, so it could not be saved first; it was left as it is.</source>
+        <translation>„{path}“ lässt sich jetzt nicht lesen und konnte daher nicht vorher gesichert werden; es blieb, wie es ist.</translation>
+    </message>
+    <message>
         <source>“{path}” cannot be read: {why}.</source>
         <translation>„{path}“ lässt sich nicht lesen: {why}.</translation>
     </message>
@@ -9919,6 +9899,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>„{path}“ ist weg: Es wurde entfernt oder verschoben.</translation>
     </message>
     <message>
+        <source>“{path}” is larger than 256 MB now, so it could not be saved first; it was left as it is.</source>
+        <translation>„{path}“ ist jetzt größer als 256 MB und konnte daher nicht vorher gesichert werden; es blieb, wie es ist.</translation>
+    </message>
+    <message>
         <source>“{path}” is larger than {limit} MB.</source>
         <translation>„{path}“ ist größer als {limit} MB.</translation>
     </message>
@@ -10007,20 +9991,8 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>„{path}“ bleibt, wie es ist.</translation>
     </message>
     <message>
-        <source>“{path}” was a folder.</source>
-        <translation>„{path}“ war ein Ordner.</translation>
-    </message>
-    <message>
         <source>“{path}” was changed by another program meanwhile.</source>
         <translation>„{path}“ wurde inzwischen von einem anderen Programm geändert.</translation>
-    </message>
-    <message>
-        <source>“{path}” was changed since, and cannot be read, so it would not be saved first; it was left as it is.</source>
-        <translation>„{path}“ wurde seither geändert, lässt sich nicht lesen und würde nicht vorher gesichert; es blieb, wie es ist.</translation>
-    </message>
-    <message>
-        <source>“{path}” was changed since, and is larger than 256 MB, so it would not be saved first; it was left as it is.</source>
-        <translation>„{path}“ wurde seither geändert, ist größer als 256 MB und würde nicht vorher gesichert; es blieb, wie es ist.</translation>
     </message>
     <message>
         <source>“{path}” was changed since; it was left as it is.</source>
@@ -13524,10 +13496,6 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>Undoing…</source>
         <translation>Wird rückgängig gemacht…</translation>
-    </message>
-    <message>
-        <source>The current content cannot be saved first. If you tick the file, that content is lost for good.</source>
-        <translation>Der jetzige Inhalt lässt sich nicht vorher sichern. Wenn Sie die Datei ankreuzen, geht er endgültig verloren.</translation>
     </message>
     <message>
         <source>The file was changed after the undo. Tick it to redo the change anyway.</source>

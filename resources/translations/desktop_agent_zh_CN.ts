@@ -5660,10 +5660,6 @@ New:
         <translation>请检查服务器的地址：应为 API 的基础 URL，通常以 /v1 结尾。</translation>
     </message>
     <message>
-        <source>Check what the call did, and undo it by hand.</source>
-        <translation>请检查该调用做了什么，并手动撤销。</translation>
-    </message>
-    <message>
         <source>Check whether its address should begin with http:// instead of https://.</source>
         <translation>请检查其地址是否应以 http:// 而不是 https:// 开头。</translation>
     </message>
@@ -6444,10 +6440,6 @@ New:
         <translation>上一次运行尚未结束。</translation>
     </message>
     <message>
-        <source>Keep it, or restore once more and choose to replace it.</source>
-        <translation>请保留它，或再次还原并选择替换。</translation>
-    </message>
-    <message>
         <source>Keys, passwords or what was typed may be kept there.</source>
         <translation>那里可能存有密钥、密码或输入过的内容。</translation>
     </message>
@@ -6610,10 +6602,6 @@ New:
     <message>
         <source>Move the file away, or choose another folder.</source>
         <translation>请将该文件移到别处，或选择其他文件夹。</translation>
-    </message>
-    <message>
-        <source>Move what lies in it elsewhere, then undo again.</source>
-        <translation>请将其中的内容移到别处，然后再次撤销。</translation>
     </message>
     <message>
         <source>Moves “{source}”
@@ -6898,10 +6886,6 @@ This replaces what is there ({size} bytes).</source>
         <translation>请重新打开对话；它会与磁盘上的一致。</translation>
     </message>
     <message>
-        <source>Open the conversation with the tool and the folder that it had, then restore once more.</source>
-        <translation>请使用原来的工具和文件夹打开对话，然后再次还原。</translation>
-    </message>
-    <message>
         <source>PNG, JPEG, GIF and WebP can be.</source>
         <translation>可以使用 PNG、JPEG、GIF 和 WebP。</translation>
     </message>
@@ -6928,10 +6912,6 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>Put Message.tool_results([...]) at the end.</source>
         <translation>请将 Message.tool_results([...]) 放在末尾。</translation>
-    </message>
-    <message>
-        <source>Put it back by hand from a copy of your own.</source>
-        <translation>请用您自己的副本手动还原。</translation>
     </message>
     <message>
         <source>Put it somewhere else.</source>
@@ -7036,10 +7016,6 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>Remove some, or make them smaller.</source>
         <translation>请移除一些，或将其缩小。</translation>
-    </message>
-    <message>
-        <source>Remove the cause, then restore once more.</source>
-        <translation>请消除原因，然后再次还原。</translation>
     </message>
     <message>
         <source>Remove the part before the @.</source>
@@ -9810,6 +9786,10 @@ This replaces what is there ({size} bytes).</source>
         <translation>“{path}”以表示主文件夹的 ~ 开头；请写工作文件夹内的路径。</translation>
     </message>
     <message>
+        <source>“{path}” cannot be read now, so it could not be saved first; it was left as it is.</source>
+        <translation>“{path}”现在无法读取，因此无法先保存；它保持原样。</translation>
+    </message>
+    <message>
         <source>“{path}” cannot be read: {why}.</source>
         <translation>无法读取“{path}”：{why}。</translation>
     </message>
@@ -9918,6 +9898,10 @@ This replaces what is there ({size} bytes).</source>
         <translation>“{path}”已不见：它被移除或移走了。</translation>
     </message>
     <message>
+        <source>“{path}” is larger than 256 MB now, so it could not be saved first; it was left as it is.</source>
+        <translation>“{path}”现在大于 256 MB，因此无法先保存；它保持原样。</translation>
+    </message>
+    <message>
         <source>“{path}” is larger than {limit} MB.</source>
         <translation>“{path}”大于 {limit} MB。</translation>
     </message>
@@ -10006,20 +9990,8 @@ This replaces what is there ({size} bytes).</source>
         <translation>“{path}”保持原样。</translation>
     </message>
     <message>
-        <source>“{path}” was a folder.</source>
-        <translation>“{path}”原来是文件夹。</translation>
-    </message>
-    <message>
         <source>“{path}” was changed by another program meanwhile.</source>
         <translation>“{path}”在此期间被另一个程序更改。</translation>
-    </message>
-    <message>
-        <source>“{path}” was changed since, and cannot be read, so it would not be saved first; it was left as it is.</source>
-        <translation>“{path}”此后已被更改且无法读取，因此无法先保存；它保持原样。</translation>
-    </message>
-    <message>
-        <source>“{path}” was changed since, and is larger than 256 MB, so it would not be saved first; it was left as it is.</source>
-        <translation>“{path}”此后已被更改且大于 256 MB，因此无法先保存；它保持原样。</translation>
     </message>
     <message>
         <source>“{path}” was changed since; it was left as it is.</source>
@@ -13523,10 +13495,6 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>Undoing…</source>
         <translation>正在撤销…</translation>
-    </message>
-    <message>
-        <source>The current content cannot be saved first. If you tick the file, that content is lost for good.</source>
-        <translation>现有内容无法先保存。如果勾选该文件，这些内容将永久丢失。</translation>
     </message>
     <message>
         <source>The file was changed after the undo. Tick it to redo the change anyway.</source>

@@ -18,12 +18,12 @@ from desktop_agent.types.errors import AgentError, Sentence, ToolFailed
 ReplaceConsent = Mapping[str, Collection[FileState]]
 """By path in the checkpoint: the states in which the person lets a file be replaced that was changed since."""
 
-_NOT_SAVED: dict[UnreadReason, str] = {
+_NOT_SAVED: dict[UnreadReason | None, str] = {
     "too_large": "“{path}” was larger than 256 MB and not saved.",
     "not_permitted": "“{path}” could not be read before the call, so it was not saved.",
     "not_a_file": "“{path}” was not an ordinary file, so it was not saved.",
 }
-_NOT_SAVABLE: dict[UnreadReason, str] = {
+_NOT_SAVABLE: dict[UnreadReason | None, str] = {
     "too_large": "“{path}” is larger than 256 MB now, so it could not be saved first; it was left as it is.",
     "not_permitted": "“{path}” cannot be read now, so it could not be saved first; it was left as it is.",
     "not_a_file": "“{path}” is no longer an ordinary file, so it could not be saved first; it was left as it is.",
@@ -80,9 +80,10 @@ def plan_step(file: SavedFile, now: FileSnapshot, *, may_replace: bool) -> Resto
     path = str(step.place)
     if is_same_state(now.state, file.before):
         return None
-    template = _NOT_SAVED.get(file.before.unread or "folder") or _NOT_SAVABLE.get(now.state.unread or "folder")
-    if template is not None:
-        return SkippedFile(path, Sentence(template, {"path": path}))
+    if file.before.unread in _NOT_SAVED:
+        return SkippedFile(path, Sentence(_NOT_SAVED[file.before.unread], {"path": path}))
+    if now.state.unread in _NOT_SAVABLE:
+        return SkippedFile(path, Sentence(_NOT_SAVABLE[now.state.unread], {"path": path}))
     if step.wants_folder and now.stamp is None:
         # Nothing of anybody's lies there.
         return None if file.after == file.before else step

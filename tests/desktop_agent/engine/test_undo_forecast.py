@@ -114,6 +114,21 @@ async def test_what_is_foreseen_is_what_happens(desk: Desk, seed: int) -> None:
         assert state(desk, path) == before[path]
 
 
+async def test_what_failed_is_no_conflict_of_an_older_call(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_given: object, **_more: object) -> None:
+        raise ToolFailed("The disk is full.")
+
+    (desk.folder / "a").write_text("0")
+    await call(desk, "a", "1")
+    await call(desk, "a", "2")
+    with monkeypatch.context() as patch:
+        patch.setattr(Workspace, "write", refuse)
+        reports = await desk.checkpoints.restore_forecast(await forecast(desk))
+    assert [(report.failed, report.conflicts) for report in reports] == [(("a",), ())] * 2
+    await desk.checkpoints.restore_forecast(await forecast(desk))
+    assert desk.texts() == {"a": "0"}
+
+
 async def test_a_file_that_a_person_undid_by_hand_is_no_question(desk: Desk) -> None:
     await call(desk, "a", "1")
     await call(desk, "a", "2")
