@@ -146,6 +146,8 @@ async def test_of_one_call_alone_it_is_a_question(desk: Desk) -> None:
     (desk.folder / "a").unlink()
     plan = await desk.checkpoints.preview((await desk.checkpoints.list())[1].id)
     assert [file.is_conflict for file in plan.files] == [True]
+    (report,) = await desk.checkpoints.restore_forecast(plan)
+    assert (report.conflicts, report.checkpoint.restored) == (("a",), False)
 
 
 async def test_what_changed_after_it_was_shown_is_left_although_it_was_ticked(desk: Desk) -> None:
@@ -260,15 +262,16 @@ class TestWhatIsInTheWay:
         assert desk.texts() == {"a": "0"}
 
     async def test_a_tick_holds_where_a_newer_undo_makes_a_folder_of_it(self, desk: Desk) -> None:
-        await call(desk, "a", "1", ends=False)
-        change(desk.folder / "a/x", "0")
+        (desk.folder / "a").write_text("0")
+        checkpointer = desk.checkpoints.checkpointer(Workspace(desk.folder))
+        assert await checkpointer.create_checkpoint("call", desk.messages[0].id, ("a", "a/x")) is not None
+        change(desk.folder / "a", None)
+        change(desk.folder / "a/x", "1")
         await call(desk, "a/x", None)
         (desk.folder / "a").rmdir()
-        plan = await forecast(desk)
-        await desk.checkpoints.restore_forecast(plan, plan.files)
-        assert {file.path: state(desk, file.name) for file in plan.files} == {
-            file.path: file.overwritten_state for file in plan.files
-        }
+        reports = await restore_since(desk.checkpoints, desk.messages[0].id, ticked=True)
+        assert [report.skipped for report in reports] == [(), ()]
+        assert desk.texts() == {"a": "0"}
 
     async def test_a_file_where_a_folder_must_be_is_said_beforehand(self, desk: Desk) -> None:
         change(desk.folder / "in/c", "0")
@@ -288,7 +291,7 @@ class TestWhatIsInTheWay:
         change(desk.folder / "in", "mine")
         plan = await forecast(desk)
         assert not any(file.is_conflict for file in plan.files)
-        (report,) = await desk.checkpoints.restore_forecast(plan, plan.files)
+        (report,) = await desk.checkpoints.restore_forecast(plan)
         assert (report.failed, report.conflicts, desk.texts()) == (("in/c",), (), {"in": "mine"})
 
     async def test_a_link_on_the_way_is_no_conflict(self, desk: Desk, tmp_path: Path) -> None:
