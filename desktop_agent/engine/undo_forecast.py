@@ -182,6 +182,7 @@ def displayed_path(path: str) -> str:
 
 _MAX_DIFF_BYTES = 2_000_000
 _NOT_TEXT = "“{path}” is not text, or too long to be shown line by line."
+_EMPTY_FOLDER = "“{path}” is an empty folder."
 _UNCHANGED = "“{path}” stays as it is."
 _CHANGED_SINCE = "“{path}” is a different file now. Check again what would be undone."
 _HAS_LINKS = "“{path}” also has other names on this disk. Under those, the current content stays."
@@ -249,6 +250,8 @@ async def file_difference(file: FileRestorePlan, blobs: BlobStore, *, replaced: 
     before = None if current is None else _as_text(current)
     if (before is None and current is not None) or (after is None and then.digest is not None):
         return Sentence(_NOT_TEXT, {"path": file.path})
+    if before is None and after is None:
+        return Sentence(_EMPTY_FOLDER, {"path": file.path})
     return DiffPreview(file.path, before, after)
 
 

@@ -9887,6 +9887,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>„{path}“ ist ein absoluter Pfad mit „..“ darin; schreiben Sie ihn relativ zum Arbeitsordner.</translation>
     </message>
     <message>
+        <source>“{path}” is an empty folder.</source>
+        <translation>„{path}“ ist ein leerer Ordner.</translation>
+    </message>
+    <message>
         <source>“{path}” is being written to by another program.</source>
         <translation>„{path}“ wird gerade von einem anderen Programm beschrieben.</translation>
     </message>

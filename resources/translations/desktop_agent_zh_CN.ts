@@ -9886,6 +9886,10 @@ This replaces what is there ({size} bytes).</source>
         <translation>“{path}”是含“..”的绝对路径；请写相对于工作文件夹的路径。</translation>
     </message>
     <message>
+        <source>“{path}” is an empty folder.</source>
+        <translation>“{path}”是一个空文件夹。</translation>
+    </message>
+    <message>
         <source>“{path}” is being written to by another program.</source>
         <translation>另一个程序正在写入“{path}”。</translation>
     </message>

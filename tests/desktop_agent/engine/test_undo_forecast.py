@@ -361,6 +361,18 @@ class TestDifference:
         assert await desk.checkpoints.difference(first) == DiffPreview("a", "1", "0")
         assert await desk.checkpoints.difference(second) == DiffPreview("b", "1", None)
 
+    async def test_a_folder_that_goes_or_comes_back_is_no_file(self, desk: Desk) -> None:
+        (desk.folder / "gone").mkdir()
+        await call(desk, "gone", None)
+        await call(desk, "new", "1")
+        change(desk.folder / "new", None)
+        (desk.folder / "new").mkdir()
+        plan = await forecast(desk)
+        assert effects_of(plan, replaced=True) == {"gone": "brought_back", "new": "removed"}
+        for file in plan.files:
+            difference = await desk.checkpoints.difference(file, replaced=True)
+            assert str(difference) == f"“{file.path}” is an empty folder."
+
     async def test_what_is_no_text_or_another_file_by_now_is_a_sentence(self, desk: Desk) -> None:
         await call(desk, "a", "1\0")
         (file,) = (await forecast(desk)).files
