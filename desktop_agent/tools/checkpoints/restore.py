@@ -56,17 +56,19 @@ class RedoSaver:
         Raises StorageFailed: then no step may be taken.
         """
         files: list[SavedFile] = []
+        folders: dict[str, None] = {}
         allowed: list[RestoreStep] = []
         skipped: list[tuple[RestoreStep, ToolFailed]] = []
         for step in steps:
             try:
-                snapshot = await run_in_thread(partial(self._unchanged_snapshot, step))
+                snapshot, missing = await run_in_thread(partial(self._look_again, step))
             except ToolFailed as error:
                 skipped.append((step, error))
                 continue
             if snapshot.data is not None:
                 await self.put(snapshot.data)
             allowed.append(step)
+            folders |= dict.fromkeys(missing)
             # The expected state, so that a change by others is noticed after a crash, too.
             files.append(saved_file(step.file.path, snapshot, step.file.before))
         if not files:
@@ -79,9 +81,7 @@ class RedoSaver:
             workspace=checkpoint.workspace,
             created_at=checkpoint.created_at,
             files=tuple(files),
-            new_folders=await run_in_thread(
-                lambda _token: missing_folders(self.workspace, [step.place for step in allowed])
-            ),
+            new_folders=tuple(folders),
             caller_message_id=checkpoint.caller_message_id,
             caller_tool_use_id=checkpoint.caller_tool_use_id,
             undoes=checkpoint.id,
@@ -107,11 +107,12 @@ class RedoSaver:
             await self.save_checkpoint(updated)
         return updated
 
-    def _unchanged_snapshot(self, step: RestoreStep, token: CancelToken) -> FileSnapshot:
+    def _look_again(self, step: RestoreStep, token: CancelToken) -> tuple[FileSnapshot, tuple[str, ...]]:
+        """Return the file with its bytes, and the folders that are missing on the way to it. Raises ToolFailed."""
         snapshot = take_snapshot(self.workspace, step.place, token, with_data=True)
         if (snapshot.stamp, snapshot.state) != (step.now.stamp, step.now.state):
             raise ChangedSinceSnapshot(step.place)
-        return snapshot
+        return snapshot, missing_folders(self.workspace, [step.place])
 
     def _is_changed(self, file: SavedFile, done: Collection[str], token: CancelToken) -> bool:
         if file.path in done:
@@ -205,7 +206,13 @@ class CheckpointRestore:
 
     def _settle_conflicts(self, skipped: Mapping[str, SkippedFile], token: CancelToken) -> dict[str, SkippedFile]:
         """Leave as conflicts only those where the person's choice makes a difference in the end."""
-        plain, willing = preview_restore(self._workspace, [self._checkpoint, *self._older], token)
+        paths = [path for path, file in skipped.items() if file.is_conflict]
+        older = [
+            checkpoint
+            for checkpoint in self._older
+            if any(_is_on_the_way(file.path, path) for file in checkpoint.files for path in paths)
+        ]
+        plain, willing = preview_restore(self._workspace, [self._checkpoint, *older], token)
         remaining: dict[str, SkippedFile] = {}
         for path, file in skipped.items():
             if not file.is_conflict or plain[path].then != willing[path].then:
@@ -282,6 +289,11 @@ class CheckpointRestore:
                 and all(is_same_state(file.before, file.after) for file in files),
             }
         )
+
+
+def _is_on_the_way(path: str, other: str) -> bool:
+    """Return whether both are the same, or one is below the other."""
+    return f"{path}/".startswith(f"{other}/") or f"{other}/".startswith(f"{path}/")
 
 
 def _depth(path: str) -> int:

@@ -17,7 +17,7 @@ from desktop_agent.tools.checkpoints.checkpointer import RestoreReport
 from desktop_agent.tools.workspace import Workspace
 from desktop_agent.types.checkpoints import Checkpoint, CheckpointedCall
 from desktop_agent.types.engine_events import CheckpointRestored
-from desktop_agent.types.errors import DiskFull, StorageFailed
+from desktop_agent.types.errors import DiskFull, StorageFailed, ToolFailed
 from desktop_agent.types.messages import Message
 from tests.desktop_agent.engine.restoring import restore, restore_one, restore_plan, restore_since
 from tests.desktop_agent.engine.test_checkpoints import Desk
@@ -230,6 +230,23 @@ class TestNotSavable:
         assert desk.texts() == {"a": "mine"}
         assert [event.conflicts for event in desk.events] == [(), ("a",)]
         assert [checkpoint.files[0].path for checkpoint in await desk.checkpoints._all() if checkpoint.is_redo] == ["b"]
+
+    async def test_what_cannot_be_looked_at_any_more_is_left_alone(
+        self, desk: Desk, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def refuse(*_given: object) -> None:
+            raise ToolFailed("The system does not permit access to it.")
+
+        for name in ("a", "b"):
+            await call(desk, name, "1")
+        plan = await desk.checkpoints.preview_since(desk.messages[0].id)
+        real = restore_module.missing_folders
+        monkeypatch.setattr(restore_module, "missing_folders", refuse)
+        first, second = await desk.checkpoints.restore_forecast(plan)
+        assert (first.failed, second.failed, desk.texts()) == (("b",), ("a",), {"a": "1", "b": "1"})
+        monkeypatch.setattr(restore_module, "missing_folders", real)
+        await undo_all(desk)
+        assert desk.texts() == {}
 
     async def test_what_could_not_be_put_back_is_not_offered(self, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
         (desk.folder / "a").write_text("0")
