@@ -330,7 +330,7 @@ START_FOLDER = pytest.StashKey[str]()
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
-    """Refuse a test that left the process in another folder, and go back. After all fixtures: `monkeypatch` goes back."""
+    """Refuse a test that left the process in another folder, and go back. Runs after the fixtures: some go back."""
     start = item.config.stash[START_FOLDER]
     try:
         yield

@@ -39,7 +39,7 @@ from desktop_agent.providers.transport.json_codec import (
     repair_text,
 )
 from desktop_agent.types.errors import ProviderError
-from desktop_agent.types.providers import Capabilities, ImageLimits, ModelInfo, Price
+from desktop_agent.types.providers import Capabilities, ImageLimits, ModelInfo, Price, Timeouts
 
 _MAX_PARALLEL_SHOWS = 4
 _MAX_SHOWS = 60
