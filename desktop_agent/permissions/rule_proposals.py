@@ -192,7 +192,7 @@ def propose_rules(
     allowed: Sequence[Rule] = (),
 ) -> tuple[Rule, ...]:
     """Return rules that would allow the call of this digest from now on: for the workspace, if there is one, and
-    always.
+    always, unless the tool is one of the workspace.
 
     `subjects` are what the tool says about the call; None where it failed to. Each rule allows the whole call by
     itself, or with the rules that are `allowed` already, apart from hard denies. A change of a file in the workspace
@@ -205,11 +205,14 @@ def propose_rules(
         patterns = [exact] if Effect.EXECUTE in tool.effects else [exact, None]
     if (rule := _file_rule(tool, patterns, workspace)) is not None:
         return (rule,)
-    scopes = [(RuleScope.WORKSPACE, workspace)] if workspace is not None else []
+    scopes = [] if workspace is None else [(RuleScope.WORKSPACE, workspace)]
+    # A tool that works in one folder is another one elsewhere: a rule for everywhere would not hold there.
+    if workspace is None or not PurePath(tool.scope).is_absolute():
+        scopes.append((RuleScope.ALWAYS, None))
     return tuple(
         Rule(effect=RuleEffect.ALLOW, tool=tool.identity, pattern=pattern, scope=scope, workspace=where)
         for pattern in patterns
-        for scope, where in (*scopes, (RuleScope.ALWAYS, None))
+        for scope, where in scopes
     )
 
 

@@ -27,6 +27,7 @@ from desktop_agent.types.errors import OutsideWorkspace, Sentence, ToolFailed, W
 _DEVICES = re.compile(r"(con|prn|aux|nul|conin\$|conout\$|com[0-9¹²³]|lpt[0-9¹²³])\s*(\..*)?", re.IGNORECASE)
 _DRIVE = re.compile(r"[A-Za-z]:")
 _MAX_LENGTH = 4096
+_FOLDER_GONE = "Choose another folder for the conversation, or make this one again."
 
 
 def reject_path(path: str, why: str) -> NoReturn:
@@ -133,7 +134,7 @@ class Workspace:
         except (OSError, ValueError):  # imported names may hold what no path can
             is_folder = False
         if not is_folder:
-            raise WrongUse(Sentence("There is no folder “{path}” to work in.", {"path": str(folder)}))
+            raise WrongUse(Sentence("There is no folder “{path}” to work in.", {"path": str(folder)}), _FOLDER_GONE)
         if is_replaced(folder, self.folder):
             raise WrongUse(replaced_sentence(folder, self.folder), CHOOSE_AGAIN)
         self._windows_names = windows_names
@@ -311,7 +312,8 @@ class Workspace:
             return self.folder.stat()
         except OSError as error:
             values = {"path": str(self.folder)}
-            raise ToolFailed(Sentence("The workspace folder “{path}” is not there any more.", values)) from error
+            sentence = Sentence("The workspace folder “{path}” is not there any more.", values)
+            raise ToolFailed(sentence, _FOLDER_GONE) from error
 
     @contextlib.contextmanager
     def _open_parent(self, place: WorkspacePath, *, make_parents: bool = False) -> Generator[tuple[Folder, str]]:

@@ -246,12 +246,26 @@ def test_no_other_tool_and_no_other_place_is_allowed_with_one_that_changes_a_fil
 
 
 def test_a_rule_may_trust_what_its_calls_bring_in_one_workspace(make_open_tool: MakeTool) -> None:
-    tool = make_open_tool([Effect.NETWORK])
+    tool = make_open_tool([Effect.NETWORK], scope="")
     rules = with_trust(propose_rules(tool, "d", [HostSubject("example.org")], workspace="/ws"))
     workspace, always = RuleScope.WORKSPACE, RuleScope.ALWAYS
     assert [(rule.scope, rule.trusts) for rule in rules] == [(workspace, False), (always, False), (workspace, True)]
     assert len({rule.id for rule in rules}) == 3
     assert len({rule.pattern for rule in rules}) == 1
+
+
+@pytest.mark.parametrize("scope", ["", "version 1", "/ws"])
+async def test_every_rule_holds_where_its_scope_says(make_open_tool: MakeTool, scope: str) -> None:
+    here = make_open_tool([Effect.NETWORK], scope=scope)
+    there = make_open_tool([Effect.NETWORK], scope=scope.replace("ws", "other"))
+    use = ToolUse(id="c", name="act", input={"hosts": ["example.org"]})
+    proposed = propose_rules(here, here.digest(use.input), [HostSubject("example.org")], workspace="/ws")
+    everywhere = [rule for rule in proposed if rule.scope is RuleScope.ALWAYS]
+    assert bool(everywhere) == (scope != "/ws")
+    for rule in everywhere:
+        policy = PermissionPolicy(workspace="/other")
+        policy.add(rule)
+        assert isinstance(await policy.verdict(use, there), Allowed)
 
 
 @pytest.mark.parametrize("line", ["git log && ls", "git log > x", "A=1 git log", "eval $x", "broken (", ""])
@@ -280,7 +294,7 @@ async def test_each_proposal_allows_the_call_by_itself(
     tool, use = make_open_tool(effects), ToolUse(id="c", name="act", input=arguments)
     proposed = await PermissionPolicy(workspace="/ws").proposals(use, tool)
     assert proposed
-    assert {rule.scope for rule in proposed} == {RuleScope.WORKSPACE, RuleScope.ALWAYS}
+    assert {rule.scope for rule in proposed} == {RuleScope.WORKSPACE}
     for rule in proposed:
         policy = PermissionPolicy(workspace="/ws")
         assert not isinstance(await policy.verdict(use, tool), Allowed)

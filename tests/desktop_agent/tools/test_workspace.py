@@ -401,12 +401,14 @@ def test_a_hard_link_outside_keeps_its_content(workspace: Workspace, folder: Pat
 def test_a_folder_that_is_none_is_wrong_use(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     for path in (tmp_path / "nothing", tmp_path / "file"):
-        with pytest.raises(WrongUse):
+        with pytest.raises(WrongUse) as caught:
             Workspace(path)
+        assert "another folder" in str(caught.value.remedy)
 
 
 def test_a_workspace_that_is_gone_says_so(folder: Path, tmp_path: Path) -> None:
     workspace = Workspace(folder)
     folder.rename(tmp_path / "elsewhere")
-    with pytest.raises(ToolFailed, match="not there any more"):
+    with pytest.raises(ToolFailed, match="not there any more") as caught:
         workspace.locate("a.txt")
+    assert "another folder" in str(caught.value.remedy)
