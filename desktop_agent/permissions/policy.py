@@ -345,7 +345,7 @@ class PermissionPolicy:
     async def proposals(self, call: ToolUse, tool: AnyTool, *, digest: str | None = None) -> tuple[Rule, ...]:
         """Return rules that would allow this call from now on, to be shown with a question about it."""
         # Imported late: most runs ask nothing.
-        from desktop_agent.permissions.rule_proposals import for_startup_files, propose_rules, with_trust
+        from desktop_agent.permissions.rule_proposals import for_startup_files, propose_rules, with_trust, with_words
 
         entry = await run_by_size(lambda: admit(call, tool, digest=digest), call.input)
         if isinstance(entry, Denied) or tool.always_asked is not None:
@@ -361,6 +361,7 @@ class PermissionPolicy:
         )
         if isinstance(hard, HardAsk) and hard.asked_by:
             rules = for_startup_files(rules, entry.digest, subjects)
+        rules = with_words(rules, call.input)
         return rules if brings is not True else with_trust(rules)
 
     def allows_name(self, name: str) -> bool:

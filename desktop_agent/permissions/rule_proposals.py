@@ -1,5 +1,6 @@
 """Propose rules for a call that is asked about, the narrowest first, and describe a rule in words."""
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import PurePath
 
@@ -30,6 +31,7 @@ from desktop_agent.permissions.shell.wrappers import (
     unwrap,
 )
 from desktop_agent.tools.tool import AnyTool
+from desktop_agent.types.blocks import JsonObject
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.messages import new_id
 from desktop_agent.types.permissions import (
@@ -102,8 +104,11 @@ def _describe_pattern(rule: Rule) -> Sentence:
             commands = [Sentence("“{command}”", {"command": " ".join(words)}) for words in beginnings]
             values = {"title": _TITLES.get(title, title), "commands": _join_names(commands, "{some} or {last}")}
             return _where(rule, Sentence("{title}: commands that begin with {commands}", values), rule.pattern.folder)
-        case ArgumentsPattern():
+        case ArgumentsPattern(words=""):
             return Sentence("{tool} with exactly these arguments", {"tool": _named(rule)})
+        case ArgumentsPattern(words=words):
+            values = {"tool": _named(rule), "arguments": words}
+            return Sentence("{tool} with exactly these arguments: {arguments}", values)
         case None:
             return Sentence("{tool} with any arguments", {"tool": _named(rule)})
 
@@ -181,6 +186,9 @@ _CLEAR_MODULES = word_set("pytest unittest ruff mypy black isort flake8 pyright 
 # are asked about wherever they lie, and all that these tools did can be undone.
 _CHANGE_A_FILE = ("edit_file", "write_file")
 _WRITES = frozenset({Effect.WRITE})
+_MAX_ARGUMENTS = 120
+"""Characters of the arguments in the words of a rule."""
+_MAX_ITEMS = 20
 
 
 def propose_rules(
@@ -227,6 +235,33 @@ def for_startup_files(rules: Sequence[Rule], digest: str, subjects: Sequence[Sub
         return in_workspace
     pattern = PathPattern(prefix=paths.pop()) if len(paths) == 1 else ArgumentsPattern(digest=digest)
     return tuple(rule.model_copy(update={"pattern": pattern}) for rule in in_workspace[:1])
+
+
+def with_words(rules: Sequence[Rule], arguments: JsonObject) -> tuple[Rule, ...]:
+    """Return the rules; one that is about exactly these arguments says which: its digest tells nobody."""
+    words = _arguments_in_words(arguments)
+    return tuple(
+        rule.model_copy(update={"pattern": rule.pattern.model_copy(update={"words": words})})
+        if isinstance(rule.pattern, ArgumentsPattern)
+        else rule
+        for rule in rules
+    )
+
+
+def _arguments_in_words(arguments: JsonObject) -> str:
+    """Return one line; of objects, and of lists in lists, only that they are there."""
+    values = {
+        name: ", ".join(map(_short_value, value[:_MAX_ITEMS])) if isinstance(value, list) else _short_value(value)
+        for name, value in arguments.items()
+    }
+    parts = values.values() if len(values) == 1 else (f"{name}: {value}" for name, value in values.items())
+    line = " ".join(" · ".join(parts).split())
+    return line if len(line) <= _MAX_ARGUMENTS else f"{line[:_MAX_ARGUMENTS]}…"
+
+
+def _short_value(value: object) -> str:
+    text = value if isinstance(value, str) else "…" if isinstance(value, list | dict) else json.dumps(value)
+    return text[: _MAX_ARGUMENTS + 1]
 
 
 def with_trust(rules: Sequence[Rule]) -> tuple[Rule, ...]:

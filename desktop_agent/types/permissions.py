@@ -83,10 +83,11 @@ class CommandsPattern(FrozenModel):
 
 
 class ArgumentsPattern(FrozenModel):
-    """Exactly these arguments, by the digest of the call."""
+    """Exactly these arguments, by the digest of the call. `words` are the beginning of them, for people alone."""
 
     type: Literal["arguments"] = "arguments"
     digest: str
+    words: str = ""
 
 
 Pattern = Annotated[

@@ -45,6 +45,7 @@ from desktop_agent.types.permissions import (
             "git: commands that begin with “git log”, “git {x}” or “ls”, in the top folder of the workspace",
         ),
         (ArgumentsPattern(digest="d"), "act with exactly these arguments"),
+        (ArgumentsPattern(digest="d", words="make x"), "act with exactly these arguments: make x"),
         (None, "act with any arguments"),
     ],
 )

@@ -5,7 +5,7 @@ import pytest
 
 from desktop_agent.permissions.gate import Allowed, Ask
 from desktop_agent.permissions.policy import PermissionPolicy
-from desktop_agent.permissions.rule_proposals import BUNDLES, propose_rules, with_trust
+from desktop_agent.permissions.rule_proposals import BUNDLES, propose_rules, with_trust, with_words
 from desktop_agent.tools.tool import AnyTool
 from desktop_agent.types.blocks import ToolUse
 from desktop_agent.types.permissions import (
@@ -254,6 +254,30 @@ def test_a_rule_may_trust_what_its_calls_bring_in_one_workspace(make_open_tool: 
     assert len({rule.pattern for rule in rules}) == 1
 
 
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"lines": ["eval $x", 2, ["a"]]}, "eval $x, 2, …"),
+        ({"object": {"a": "b"}}, "…"),
+        ({"text": "eval  $x\n"}, "eval $x"),
+        ({"text": "x" * 200}, "x" * 120 + "…"),
+        ({"text": "a", "count": 3, "is_on": True, "none": None}, "text: a · count: 3 · is_on: true · none: null"),
+        ({}, ""),
+    ],
+)
+def test_a_rule_for_one_call_says_which(make_open_tool: MakeTool, arguments: dict[str, Any], words: str) -> None:
+    tool = make_open_tool([Effect.EXECUTE])
+    (rule,) = with_words(propose_rules(tool, "d", None, workspace="/ws"), arguments)
+    assert rule.pattern == ArgumentsPattern(digest="d", words=words)
+
+
+async def test_what_is_offered_for_one_call_says_which(make_open_tool: MakeTool) -> None:
+    use = ToolUse(id="c", name="act", input={"lines": ["eval $x"]})
+    (rule,) = await PermissionPolicy(workspace="/ws").proposals(use, make_open_tool([Effect.EXECUTE]))
+    assert isinstance(rule.pattern, ArgumentsPattern)
+    assert rule.pattern.words == "eval $x"
+
+
 @pytest.mark.parametrize("scope", ["", "version 1", "/ws"])
 async def test_every_rule_holds_where_its_scope_says(make_open_tool: MakeTool, scope: str) -> None:
     here = make_open_tool([Effect.NETWORK], scope=scope)
@@ -320,7 +344,9 @@ async def test_of_a_chained_line_what_is_missing_is_proposed(
     policy.add(Rule(effect=RuleEffect.ALLOW, tool="act", pattern=pattern, scope=RuleScope.ALWAYS))
     proposed = await policy.proposals(use, tool)
     assert proposed[0].pattern == (
-        ArgumentsPattern(digest=tool.digest(use.input)) if missing is None else CommandPattern(words=missing)
+        ArgumentsPattern(digest=tool.digest(use.input), words=line)
+        if missing is None
+        else CommandPattern(words=missing)
     )
     policy.add(proposed[0])
     assert isinstance(await policy.verdict(use, tool), Allowed)
@@ -337,7 +363,7 @@ async def test_of_a_startup_file_that_file_alone_is_proposed(make_open_tool: Mak
     policy = PermissionPolicy(workspace="/ws")
     question = await policy.verdict(use, tool)
     (rule,) = await policy.proposals(use, tool)
-    exact = ArgumentsPattern(digest=tool.digest(use.input))
+    exact = ArgumentsPattern(digest=tool.digest(use.input), words=", ".join(paths))
     assert rule.pattern == (PathPattern(prefix="/ws/.envrc") if len(paths) == 1 else exact)
     assert rule.scope is RuleScope.WORKSPACE
     assert isinstance(question, Ask)
