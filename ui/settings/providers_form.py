@@ -5,8 +5,8 @@ from functools import partial
 from urllib.parse import urlsplit
 
 from pydantic import SecretStr
-from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QWidget
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QFrame, QVBoxLayout, QWidget
 
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.providers import Endpoint
@@ -29,7 +29,7 @@ from ui.style.server_fields import (
     dialect_names,
 )
 from ui.style.text import join_names, join_sentences
-from ui.style.theme import SPACE_M, SPACE_S, ThemeSource
+from ui.style.theme import SPACE_M, SPACE_S, SPACE_XS, ThemeSource
 
 
 class EndpointEditor(CardEditor):
@@ -135,7 +135,7 @@ class EndpointCard(QFrame):
         self._holds_key = False
         self._state = StatusLine(themes)
         self._focus = FocusReturn(self)
-        self._address = ElidedLabel(endpoint.base_url)
+        self._address = ElidedLabel(endpoint.base_url, Qt.TextElideMode.ElideMiddle)
         self._key = label(kind="muted")
         self._field = ApiKeyField(self.tr("API key for {0}").format(title), self.tr("Paste a new API key"))
         self._change = button(self.tr("Change key"), self._open_field, name=self.tr("Change key of {0}").format(title))
@@ -220,12 +220,10 @@ class EndpointCard(QFrame):
         if key:
             self._page.session_key_submitted.emit(self._endpoint.id, SecretStr(key))
 
-    def _header_layout(self) -> QHBoxLayout:
-        head = hbox(label(self._endpoint.title, "strong"), spacing=SPACE_S)
+    def _header_layout(self) -> QVBoxLayout:
+        title = label(self._endpoint.title, "strong", wrap=True)
         self._address.setProperty("kind", "muted")
-        head.addWidget(self._address, 1)
-        head.addWidget(self._key)
-        return head
+        return vbox(hbox(title, self._key, spacing=SPACE_S, grow=title), self._address, spacing=SPACE_XS)
 
     def _details(self) -> str:
         words = dialect_names()[self._endpoint.dialect]

@@ -13,6 +13,7 @@ from desktop_agent.types.mcp import HttpConnection, McpServer, StdioConnection
 from desktop_agent.types.permissions import Mode, Rule, RuleEffect, RuleScope
 from desktop_agent.types.policies import Specialist
 from desktop_agent.types.preferences import ModePreferences, Preferences, SpecialistPreferences
+from desktop_agent.types.providers import Endpoint
 from tests.frame.selection import few
 from ui.settings.settings_dialog import SettingsDialog
 from ui.style.controls import ElidedLabel
@@ -76,6 +77,20 @@ def test_nothing_scrolls_sideways(qtbot, qapp):
         qapp.setStyleSheet("")
         qapp.setFont(font)
         qapp.setPalette(palette)
+
+
+@pytest.mark.parametrize("title", ["A gateway at work for everybody (OpenAI Chat Completions)", "x" * 80])
+def test_a_long_title_of_a_server_is_read_whole_in_a_narrow_window(qtbot, title):
+    dialog = SettingsDialog(ThemeSource(), Preferences())
+    qtbot.addWidget(dialog)
+    dialog.resize(360, 700)
+    dialog.providers.show_endpoints((Endpoint(id="a", title=title, base_url="https://a.example/a/long/address/v1"),))
+    dialog.show_page("providers")
+    dialog.show()
+    qtbot.wait(20)
+    assert sideways(dialog.providers) == 0
+    shown = next(part for part in dialog.providers.findChildren(QLabel) if part.text() == title)
+    assert shown.height() >= shown.heightForWidth(shown.width())
 
 
 class Longer(QTranslator):
