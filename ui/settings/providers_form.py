@@ -223,7 +223,9 @@ class EndpointCard(QFrame):
     def _header_layout(self) -> QVBoxLayout:
         title = label(self._endpoint.title, "strong", wrap=True)
         self._address.setProperty("kind", "muted")
-        return vbox(hbox(title, self._key, spacing=SPACE_S, grow=title), self._address, spacing=SPACE_XS)
+        head = hbox(title, self._key, spacing=SPACE_S, grow=title)
+        head.setAlignment(self._key, Qt.AlignmentFlag.AlignTop)
+        return vbox(head, self._address, spacing=SPACE_XS)
 
     def _details(self) -> str:
         words = dialect_names()[self._endpoint.dialect]

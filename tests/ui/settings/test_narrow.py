@@ -93,6 +93,16 @@ def test_a_long_title_of_a_server_is_read_whole_in_a_narrow_window(qtbot, title)
     assert shown.height() >= shown.heightForWidth(shown.width())
 
 
+def test_the_buttons_of_an_mcp_server_need_no_row_each(long_words, qtbot):
+    long_words.show_page("mcp")
+    long_words.resize(360, 700)
+    qtbot.wait(20)
+    assert sideways(long_words.mcp_servers) == 0
+    card = long_words.mcp_servers.card("files")
+    rows = {part.mapTo(card, part.rect().topLeft()).y() for part in card.findChildren(QPushButton) if part.isVisible()}
+    assert len(rows) <= 3
+
+
 class Longer(QTranslator):
     """A translator that lengthens words by four letters for each ten, as in German."""
 

@@ -287,11 +287,10 @@ class McpServerCard(Card):
         head.addWidget(label(self._title, "strong", wrap=True), 1)
         head.addWidget(self._on)
         self.edit_buttons = (self.edit_button,)
-        row = hbox(spacing=SPACE_S)
-        row.addWidget(FlowRows((self._test, self._tools_button, self._log_button, self.edit_button)), 1)
-        row.addWidget(self._removal.button, 0, Qt.AlignmentFlag.AlignTop)
+        remove = self._removal.button
+        buttons = (self._test, self._tools_button, self._log_button, self.edit_button, remove)
         self._layout.addLayout(head)
         for widget in (self._state, self._connection, self._details, self._problem, self.sign_in):
             self._layout.addWidget(widget)
-        self._layout.addLayout(row)
+        self._layout.addWidget(FlowRows(buttons, last_apart=remove))
         self._layout.addWidget(self._removal)
