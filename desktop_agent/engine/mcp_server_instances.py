@@ -32,6 +32,7 @@ class McpNotifier:
         self.notices: list[Sentence] = []
         self.notice = Listeners[[Sentence]]()
         self.failure = Listeners[[Sentence]]()
+        self.outdated = Listeners[[Sentence]]()
         self.state = Listeners[[str]]()
         self.catalog = Listeners[[str]]()
         self.log = Listeners[[str, McpLogLine]]()
@@ -47,6 +48,12 @@ class McpNotifier:
     def notify_failure(self, sentence: Sentence) -> None:
         """Pass on a failure, also one that was passed on before."""
         self._add_notice(sentence, self.failure)
+
+    def withdraw(self, sentence: Sentence) -> None:
+        """Pass on that a notice is not true any more. The same notice may come again."""
+        self._recent = deque((recent for recent in self._recent if recent[0] != sentence), MAX_NOTICES)
+        self.notices = [notice for notice in self.notices if notice != sentence]
+        self.outdated.notify(sentence)
 
     def notify_catalog(self, server_id: str) -> None:
         """Pass on that a server's catalog changed, at most once in each interval."""

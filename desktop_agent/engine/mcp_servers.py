@@ -81,6 +81,8 @@ class McpServers:
         self.on_notice = notifier.notice.add
         # A failure of what the person has just agreed to; reported each time.
         self.on_failure = notifier.failure.add
+        # A notice that is not true any more.
+        self.on_outdated = notifier.outdated.add
         self.on_state, self.on_catalog_changed, self.on_log = notifier.state.add, notifier.catalog.add, notifier.log.add
         self._instances: dict[tuple[str, Path | None], ServerInstance] = {}
         self._tasks: set[asyncio.Task[object]] = set()
@@ -124,7 +126,10 @@ class McpServers:
             _, late = await asyncio.wait(servers, timeout=seconds)
             template = "The server “{server}” is still starting; its tools come when it is there."
             for task in late:
-                self.notifier.notify(Sentence(template, {"server": servers[task].title}))
+                notice = Sentence(template, {"server": servers[task].title})
+                self.notifier.notify(notice)
+                # A failure has a notice of its own.
+                task.add_done_callback(lambda _, notice=notice: self.notifier.withdraw(notice))
 
     async def test(self, server_id: str, workspace: Path | None) -> McpServerState:
         """Start a server now, even if that failed just before, and ask it for its tools. A failure is in the state.

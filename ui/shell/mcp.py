@@ -390,6 +390,7 @@ class McpPresenter(QObject):
         self.elicitation = ElicitationPresenter(themes, library, window)
         self.catalog = McpCatalogControls(themes, composer, catalog, tasks, library, window)
         notices.noticed.connect(self._show_notice)
+        notices.outdated.connect(self._remove_notice)
         notices.notify_all()
         insert = QAction(self.tr("Insert from a server"), window)
         insert.setShortcut(QKeySequence(INSERT_SHORTCUT))
@@ -399,3 +400,6 @@ class McpPresenter(QObject):
     def _show_notice(self, sentence: Sentence) -> None:
         buttons = (BannerButton(self.tr("MCP servers…"), self.catalog.settings_requested.emit),)
         self._banners.show_banner(Banner(str(sentence), sentence, level="notice", buttons=buttons))
+
+    def _remove_notice(self, sentence: Sentence) -> None:
+        self._banners.remove(str(sentence))

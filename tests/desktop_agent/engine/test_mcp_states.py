@@ -53,6 +53,8 @@ async def test_one_that_starts_for_long_is_told_and_its_tools_come_later(tmp_pat
             "The server “Own” is still starting; its tools come when it is there."
         ]
         await until(lambda: bool(setup.servers.tools(None)))
+        # Said of a server that is there it would be wrong.
+        await until(lambda: setup.servers.notices == [])
 
 
 async def test_one_that_ends_by_itself_is_told_and_can_be_tested_again(tmp_path):

@@ -25,6 +25,8 @@ class McpNotices(QObject):
     """
 
     noticed = Signal(object)
+    outdated = Signal(object)
+    """A notice that is not true any more."""
 
     def __init__(self, engine: Engine, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -32,6 +34,7 @@ class McpNotices(QObject):
         self._notified: dict[int, Sentence] = {}
         engine.mcp.on_notice(self._notify_once)
         engine.mcp.on_failure(self._notify)
+        engine.mcp.on_outdated(self._withdraw)
 
     def notify_all(self) -> None:
         """Emit the notices that came before the signal was connected."""
@@ -46,6 +49,10 @@ class McpNotices(QObject):
         # Kept alive, so that no other notice can get its id.
         self._notified[id(sentence)] = sentence
         self.noticed.emit(sentence)
+
+    def _withdraw(self, sentence: Sentence) -> None:
+        self._notified.pop(id(sentence), None)
+        self.outdated.emit(sentence)
 
 
 class McpServerSettings(QObject):
