@@ -6,7 +6,6 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QDialog, QFrame, QLineEdit, QPushButton, QToolButton
 
 from desktop_agent.types.blocks import Text
-from desktop_agent.types.errors import Sentence
 from desktop_agent.types.mcp import McpServer, StdioConnection
 from desktop_agent.types.preferences import McpPreferences
 from desktop_agent.types.provider_events import ContentDelta
@@ -236,22 +235,6 @@ def test_chips_and_whose_they_are_come_back_after_a_restart(on_screen, tmp_path)
 
     on_screen(write, folder=tmp_path / "kept")
     on_screen(send, OK, folder=tmp_path / "kept")
-
-
-def test_what_is_no_longer_true_of_a_server_goes_from_the_window(on_screen):
-    async def work(screen):
-        notifier = screen.engine.mcp.notifier
-        starting, changed = Sentence("The server is still starting."), Sentence("A tool has changed.")
-        for _ in range(2):
-            notifier.notify(changed)
-            notifier.notify(starting)
-            assert str(starting) in screen.banners.keys
-            notifier.withdraw(starting)
-            assert str(starting) not in screen.banners.keys
-            assert str(changed) in screen.banners.keys
-        await screen.idle()
-
-    on_screen(work)
 
 
 @pytest.mark.parametrize("way", ["popup", "banner"])

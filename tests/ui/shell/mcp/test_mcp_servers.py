@@ -10,6 +10,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QCheckBox, QComboBox, QLabel, QLineEdit, QListView, QPlainTextEdit, QPushButton
 
 from desktop_agent.mcp.oauth_records import OAuthRecord
+from desktop_agent.types.errors import Sentence
 from desktop_agent.types.mcp import HttpConnection, McpServer, StdioConnection
 from desktop_agent.types.tool_calls import ToolClass
 from tests.fakes.mcp_client import own_server
@@ -307,5 +308,21 @@ def test_a_server_that_is_edited_while_somebody_signs_in_can_be_signed_in_to_aga
             assert opened_hosts == ["127.0.0.2"] * 2
             page.press("Cancel signing in")
             await page.wait_for(QPushButton, "Sign in to Net")
+
+    on_screen(work)
+
+
+def test_what_is_no_longer_true_of_a_server_goes_from_the_window(on_screen):
+    async def work(screen):
+        notifier = screen.engine.mcp.notifier
+        starting, changed = Sentence("The server is still starting."), Sentence("A tool has changed.")
+        for _ in range(2):
+            notifier.notify(changed)
+            notifier.notify(starting)
+            assert str(starting) in screen.banners.keys
+            notifier.withdraw(starting)
+            assert str(starting) not in screen.banners.keys
+            assert str(changed) in screen.banners.keys
+        await screen.idle()
 
     on_screen(work)
