@@ -2,7 +2,9 @@
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import PurePath
+from typing import cast
 
 from desktop_agent.permissions.rule_matching import (
     changes_environment,
@@ -213,7 +215,9 @@ def propose_rules(
         patterns = [exact] if Effect.EXECUTE in tool.effects else [exact, None]
     if (rule := _file_rule(tool, patterns, workspace)) is not None:
         return (rule,)
-    scopes = [] if workspace is None else [(RuleScope.WORKSPACE, workspace)]
+    scopes: list[tuple[RuleScope, str | None]] = []
+    if workspace is not None:
+        scopes.append((RuleScope.WORKSPACE, workspace))
     # A tool that works in one folder is another one elsewhere: a rule for everywhere would not hold there.
     if workspace is None or not PurePath(tool.scope).is_absolute():
         scopes.append((RuleScope.ALWAYS, None))
@@ -251,8 +255,10 @@ def with_words(rules: Sequence[Rule], arguments: JsonObject) -> tuple[Rule, ...]
 def _arguments_in_words(arguments: JsonObject) -> str:
     """Return one line; of objects, and of lists in lists, only that they are there."""
     values = {
-        name: ", ".join(map(_short_value, value[:_MAX_ITEMS])) if isinstance(value, list) else _short_value(value)
-        for name, value in arguments.items()
+        name[:_MAX_ARGUMENTS]: ", ".join(map(_short_value, cast("list[object]", value)[:_MAX_ITEMS]))
+        if isinstance(value, list)
+        else _short_value(value)
+        for name, value in islice(arguments.items(), _MAX_ITEMS)
     }
     parts = values.values() if len(values) == 1 else (f"{name}: {value}" for name, value in values.items())
     line = " ".join(" · ".join(parts).split())
