@@ -42,17 +42,21 @@ class AttachmentChip(QFrame):
         self._drawing.setFixedSize(QSize(THUMBNAIL_SIZE, THUMBNAIL_SIZE))
         self._drawing.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._name = label()
-        self._name.setText(self._name.fontMetrics().elidedText(name, Qt.TextElideMode.ElideMiddle, MAX_NAME_WIDTH))
         self._detail = label(kind="small")
         self.remove_button = IconButton(themes, "close", self.tr("Remove"))
-        self.remove_button.setAccessibleDescription(name)
+        self.show_name(name)
         self.setProperty("kind", "chip")
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setToolTip(plain_tooltip(name))
         self.remove_button.clicked.connect(self.removed)
         themes.changed.connect(self._draw_icon)
         self._build_layout()
         self._draw_icon()
+
+    def show_name(self, name: str) -> None:
+        """Show what the attachment is called."""
+        self._name.setText(self._name.fontMetrics().elidedText(name, Qt.TextElideMode.ElideMiddle, MAX_NAME_WIDTH))
+        self.remove_button.setAccessibleDescription(name)
+        self.setToolTip(plain_tooltip(name))
 
     def show_detail(self, text: str) -> None:
         """Show the size, or that the attachment is being prepared."""
@@ -219,35 +223,28 @@ class AttachmentRow(QScrollArea):
             self._discard_entry(entry)
         self.changed.emit()
 
-    def _add_entry(self, entry: AttachmentEntry) -> AttachmentEntry:
+    def _add_entry(self, entry: AttachmentEntry, before: AttachmentEntry | None = None) -> AttachmentEntry:
+        """Add an entry at the end, or before another one."""
         entry.chip.removed.connect(lambda: self._remove_entry(entry))
-        self._append_entry(entry)
-        self.fit_height()
+        index = len(self._entries) if before is None else self._entries.index(before)
+        self._entries.insert(index, entry)
+        self._row.insertWidget(index, entry.chip)
+        next_stop = self._editor if before is None else before.chip
+        place_before_in_tab_order(next_stop, entry.chip, entry.chip.remove_button)
+        self._fit_height_to([entry.chip])
         self.show()
         return entry
 
-    def _append_entry(self, entry: AttachmentEntry) -> None:
-        self._entries.append(entry)
-        # Remove it first: a widget that is in the layout already would count twice, and come behind the stretch.
-        self._row.removeWidget(entry.chip)
-        self._row.insertWidget(self._row.count() - 1, entry.chip)
-        place_before_in_tab_order(self._editor, entry.chip, entry.chip.remove_button)
-
-    def _entries_after(self, entry: AttachmentEntry) -> list[AttachmentEntry]:
-        return self._entries[self._entries.index(entry) + 1 :] if entry in self._entries else []
-
-    def _move_to_end(self, entries: Sequence[AttachmentEntry]) -> None:
-        """Place these behind what an earlier entry became: all are sent in the order in which they were chosen."""
-        for entry in entries:
-            if entry in self._entries:
-                self._entries.remove(entry)
-                self._append_entry(entry)
-
     def fit_height(self) -> None:
         """Make it as high as its chips, which are higher after a zoom."""
-        if self._entries:
-            height = max(chip.sizeHint().height() for chip in self.chips)
-            self.setFixedHeight(height + self.horizontalScrollBar().sizeHint().height())
+        self.setMinimumHeight(0)
+        self._fit_height_to(self.chips)
+
+    def _fit_height_to(self, chips: Sequence[AttachmentChip]) -> None:
+        """Make room for these chips beside all others."""
+        if chips:
+            height = max(chip.sizeHint().height() for chip in chips) + self.horizontalScrollBar().sizeHint().height()
+            self.setFixedHeight(max(height, self.minimumHeight()))
 
     def _remove_entry(self, entry: AttachmentEntry) -> None:
         index = self._entries.index(entry)

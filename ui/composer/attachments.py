@@ -99,19 +99,18 @@ class Attachments(AttachmentRow):
 
         self._add_picture(name, read)
 
-    def add_items(self, attached: Sequence[Attachment]) -> None:
-        """Attach what was prepared before, for example in a draft."""
+    def add_items(self, attached: Sequence[Attachment], before: AttachmentEntry | None = None) -> None:
+        """Attach what was prepared before, for example in a draft; at the end, or before another attachment."""
         for attachment in attached:
             match attachment:
                 case AttachedText():
-                    chip = self._add_resource_chip(attachment.title, is_file=not attachment.server)
-                    self._show_resource(chip, attachment)
+                    self._show_resource(self._add_resource_chip(attachment.title, before), attachment)
                 case PastedText():
                     self.add_text(attachment.text)
                 case UntrustedSource():
                     self._prompt_sources += [attachment] if attachment not in self._prompt_sources else []
                 case PendingPicture():
-                    entry = self._add_picture_chip(attachment.name)
+                    entry = self._add_picture_chip(attachment.name, before)
                     entry.attachment = attachment
                     self._show_details(entry, attachment)
                     self._start_task(entry, self._draw_thumbnail(entry, attachment.taken.data))
@@ -134,7 +133,11 @@ class Attachments(AttachmentRow):
     def add_fetches(self, fetches: Sequence[AttachmentFetch]) -> None:
         """Attach fetches that are under way, also ones started for another composer or draft."""
         for fetch in fetches:
-            entry = self._add_picture_chip(fetch.name) if fetch.is_picture else self._add_resource_chip(fetch.name)
+            if fetch.is_picture:
+                entry = self._add_picture_chip(fetch.name)
+            else:
+                entry = self._add_resource_chip(fetch.name)
+                entry.chip.setAccessibleName(self.tr("Attached resource: {0}").format(show_hidden(fetch.name)))
             entry.fetch = fetch
             entry.chip.show_detail(self.tr("Preparing…") if fetch.is_picture else self.tr("Reading…"))
             self._start_task(entry, self._finish_fetch(entry, fetch))
@@ -196,13 +199,13 @@ class Attachments(AttachmentRow):
         return await self._read_resources(read)
 
     async def _finish_fetch(self, entry: AttachmentEntry, fetch: AttachmentFetch) -> None:
-        fetched, later = FetchResult(), list[AttachmentEntry]()
+        fetched = FetchResult()
         try:
             fetched = await fetch.result()
         finally:
             # After any failure: a picture that never arrives must not block sending. The window may be closed by now.
             if isValid(self):
-                later = self._end_fetch(entry, fetched)
+                self._end_fetch(entry, fetched)
         if not isValid(self):
             return
         if fetched.folder:
@@ -213,34 +216,33 @@ class Attachments(AttachmentRow):
         if isinstance(entry.attachment, PendingPicture):
             self._show_details(entry, entry.attachment)
             await self._draw_thumbnail(entry, entry.attachment.taken.data)
-        else:
-            self.add_items(fetched.items)
-            self._move_to_end(later)
 
-    def _end_fetch(self, entry: AttachmentEntry, fetched: FetchResult) -> list[AttachmentEntry]:
-        """Set the picture of an entry, or remove the entry; return the entries after it."""
+    def _end_fetch(self, entry: AttachmentEntry, fetched: FetchResult) -> None:
+        """Show what was fetched in the place of the entry. All are sent in the order in which they were chosen."""
         entry.fetch = None
-        if entry in self._entries and (fetched.problems or not fetched.items):
+        is_here = entry in self._entries
+        if is_here and (fetched.problems or not fetched.items):
             self.lost.emit()
-        later = list[AttachmentEntry]()
-        picture = fetched.items[0] if entry.is_picture and fetched.items else None
-        if isinstance(picture, PendingPicture):
-            entry.attachment = picture
-        else:
-            entry.task = None  # the current task: discarding must not cancel it
-            later = self._entries_after(entry)
-            self._discard_entry(entry)
+        match fetched.items:
+            case [PendingPicture() as picture] if entry.is_picture:
+                entry.attachment = picture
+            case [AttachedText() as resource] if is_here:
+                self._show_resource(entry, resource)
+            case items:
+                entry.task = None  # the current task: discarding must not cancel it
+                self.add_items(items, entry if is_here else None)
+                self._discard_entry(entry)
         self.changed.emit()
-        return later
 
-    def _add_resource_chip(self, title: str, *, is_file: bool = False) -> AttachmentEntry:
-        chip = AttachmentChip(self._themes, "document", show_hidden(title))
-        name = self.tr("Attached file: {0}") if is_file else self.tr("Attached resource: {0}")
-        chip.setAccessibleName(name.format(show_hidden(title)))
-        return self._add_entry(AttachmentEntry(chip))
+    def _add_resource_chip(self, title: str, before: AttachmentEntry | None = None) -> AttachmentEntry:
+        return self._add_entry(AttachmentEntry(AttachmentChip(self._themes, "document", show_hidden(title))), before)
 
     def _show_resource(self, entry: AttachmentEntry, resource: AttachedText) -> None:
         entry.attachment = resource
+        title = show_hidden(resource.title)
+        name = self.tr("Attached resource: {0}") if resource.server else self.tr("Attached file: {0}")
+        entry.chip.show_name(title)
+        entry.chip.setAccessibleName(name.format(title))
         words = self.tr("{0} · from {1}") if resource.server else "{0}"
         entry.chip.show_detail(words.format(format_bytes(resource.size), show_hidden(resource.server)))
 
@@ -260,10 +262,10 @@ class Attachments(AttachmentRow):
         if notes:
             entry.chip.setAccessibleDescription(" ".join([words, *notes]))
 
-    def _add_picture_chip(self, name: str) -> AttachmentEntry:
+    def _add_picture_chip(self, name: str, before: AttachmentEntry | None = None) -> AttachmentEntry:
         chip = AttachmentChip(self._themes, "picture", name)
         chip.setAccessibleName(self.tr("Attached image: {0}").format(name))
-        return self._add_entry(AttachmentEntry(chip, is_picture=True))
+        return self._add_entry(AttachmentEntry(chip, is_picture=True), before)
 
 
 def _in_thread(work: Callable[P, T], *args: P.args, **named: P.kwargs) -> Awaitable[T]:

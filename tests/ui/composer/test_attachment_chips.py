@@ -1,11 +1,16 @@
-"""What is pasted before there is an event loop of asyncio's is prepared as soon as there is one."""
+"""The row of attachments: what comes before the event loop runs, order, and many at once."""
 
 import asyncio
 
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLineEdit, QWidget
 
+from desktop_agent.conversation.picture_preparation import import_picture_async
 from tests.fakes.qt_loop import in_loop, until
+from tests.gallery.paintings import painting
 from ui.composer.attachment_chips import AttachmentChip, AttachmentEntry, AttachmentRow
+from ui.composer.attachment_items import PendingPicture
+from ui.composer.attachments import Attachments
 from ui.style.boxes import vbox
 from ui.style.theme import SPACE_S, ThemeSource
 
@@ -38,15 +43,50 @@ def test_work_that_comes_too_early_is_done_once_there_is_a_loop(qtbot, in_loop):
     assert names == ["first"]
 
 
-def test_chips_begin_at_the_left_also_after_one_was_put_behind_others(qtbot):
+def test_chips_begin_at_the_left_and_tab_goes_through_them_in_order_also_after_one_was_put_before_others(qtbot):
     page, editor = QWidget(), QLineEdit()
     row = AttachmentRow(editor)
     vbox(row, editor, parent=page)
     qtbot.addWidget(page)
     themes = ThemeSource()
-    first, second = (row._add_entry(AttachmentEntry(AttachmentChip(themes, "document", name))) for name in "ab")
+
+    def add(name, before=None):
+        return row._add_entry(AttachmentEntry(AttachmentChip(themes, "document", name)), before)
+
+    first, last = add("a"), add("c")
+    second = add("b", last)
     page.resize(800, 200)
     page.show()
-    row._move_to_end([first])
-    qtbot.waitUntil(lambda: second.chip.x() == 0)
-    assert first.chip.x() == second.chip.geometry().right() + 1 + SPACE_S
+    qtbot.waitUntil(lambda: first.chip.x() == 0)
+    for entry, other in ((first, second), (second, last)):
+        assert other.chip.x() == entry.chip.geometry().right() + 1 + SPACE_S
+    order = [first.chip]
+    order[0].setFocus()
+    for _ in range(6):
+        qtbot.keyClick(order[-1], Qt.Key.Key_Tab)
+        order.append(page.focusWidget())
+    stops = [stop for entry in (first, second, last) for stop in (entry.chip, entry.chip.remove_button)]
+    assert order == [*stops, editor]
+
+
+def test_many_files_are_shown_where_they_wait_and_stay_in_order(qtbot, in_loop, tmp_path):
+    page, editor = QWidget(), QLineEdit()
+    attachments = Attachments(ThemeSource(), import_picture_async, editor)
+    vbox(attachments, editor, parent=page)
+    qtbot.addWidget(page)
+    paths = [tmp_path / f"{number}.txt" for number in range(40)]
+    for path in paths:
+        path.write_text(path.name)
+    # A picture by another name takes the place of its chip.
+    paths[7].write_bytes(painting(40, 30))
+
+    async def work():
+        attachments.add_files(paths)
+        chips = attachments.chips
+        await attachments.wait_until_ready()
+        assert [index for index, chip in enumerate(attachments.chips) if chip is not chips[index]] == [7]
+        await until(lambda: attachments.chips[7]._has_picture)
+
+    in_loop(work())
+    names = [item.name if isinstance(item, PendingPicture) else item.title for item in attachments.items]
+    assert names == [path.name for path in paths]
