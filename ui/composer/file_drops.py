@@ -45,7 +45,10 @@ class FileDrops(QLabel):
                 return True
             if watched is self._page:
                 # A link is written into the message.
-                event.setAccepted(is_accepted and event.mimeData().hasUrls())
+                if is_accepted and event.mimeData().hasUrls():
+                    accept_drop(event)
+                else:
+                    event.ignore()
                 return True
         return super().eventFilter(watched, event)
 

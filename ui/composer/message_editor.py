@@ -111,6 +111,9 @@ class MessageEditor(AutoHeightText):
 
     def insertFromMimeData(self, source: QMimeData) -> None:
         """Insert pasted or dropped content. Files and a text too long for the editor are emitted instead."""
+        self._insert(source)
+
+    def _insert(self, source: QMimeData, before_text: str = "") -> None:
         files = [Path(url.toLocalFile()) for url in source.urls() if url.isLocalFile()]
         if files and len(files) == len(source.urls()):
             self.files_inserted.emit(files)
@@ -124,7 +127,7 @@ class MessageEditor(AutoHeightText):
                 self.picture_inserted.emit(picture)
                 return
         if text:
-            self.insert_text(text)
+            self.insert_text(before_text + text)
 
     def dropEvent(self, e: QDropEvent) -> None:
         self._is_dropping = True
@@ -133,8 +136,11 @@ class MessageEditor(AutoHeightText):
         self._take_keyboard()
 
     def insert_dropped(self, data: QMimeData) -> None:
-        """Insert what was dropped elsewhere, and take the keyboard."""
-        self.insertFromMimeData(data)
+        """Insert what was dropped elsewhere, apart from what is written before it, and take the keyboard."""
+        cursor = self.textCursor()
+        cursor.setPosition(cursor.selectionStart())
+        written = cursor.block().text()[: cursor.positionInBlock()]
+        self._insert(data, "\n" if written.strip() else "")
         self._take_keyboard()
 
     def _take_keyboard(self) -> None:

@@ -59,14 +59,15 @@ def test_files_of_other_programs_can_be_dropped_anywhere_on_the_page(qtbot, tmp_
     assert frame.window().focusWidget() is frame.composer.editor
 
 
-def test_what_is_attached_is_copied_and_never_moved_away(qtbot, tmp_path):
+@pytest.mark.parametrize("url", [QUrl.fromLocalFile("/notes.txt"), QUrl("https://garden.example/roses")])
+def test_what_is_dropped_is_copied_and_never_moved_away(qtbot, url):
     frame = PageFrame(ThemeSource())
     FileDrops(frame, frame.composer)
     qtbot.addWidget(frame)
     frame.show()
     frame.composer.editor.files_inserted.disconnect()
     data = QMimeData()
-    data.setUrls([QUrl.fromLocalFile(str(tmp_path / "notes.txt"))])
+    data.setUrls([url])
     both, move = Qt.DropAction.CopyAction | Qt.DropAction.MoveAction, Qt.DropAction.MoveAction
     for actions, expected in ((both, Qt.DropAction.CopyAction), (move, move)):
         for kind in (QDragEnterEvent, QDropEvent):
@@ -92,6 +93,22 @@ def test_what_is_written_and_not_attached_is_not_said_to_be_attached(qtbot):
         assert not hint.isVisible()
         drag(QDropEvent, frame, data)
     assert frame.composer.editor.toPlainText() == "https://garden.example/rosesroses\t3"
+
+
+def test_links_that_are_dropped_on_the_page_stand_in_lines_of_their_own(qtbot):
+    frame = PageFrame(ThemeSource())
+    FileDrops(frame, frame.composer)
+    qtbot.addWidget(frame)
+    frame.show()
+    editor, data = frame.composer.editor, QMimeData()
+    data.setUrls([QUrl("https://garden.example/roses")])
+    frame.composer.set_draft("Read this:")
+    for _ in range(2):
+        drag(QDragEnterEvent, frame, data)
+        drag(QDropEvent, frame, data)
+    assert editor.toPlainText() == "Read this:\nhttps://garden.example/roses\nhttps://garden.example/roses"
+    editor.undo()
+    assert editor.toPlainText() == "Read this:\nhttps://garden.example/roses"
 
 
 def drag(kind, frame, data, actions=Qt.DropAction.CopyAction, keys=Qt.KeyboardModifier.NoModifier):
