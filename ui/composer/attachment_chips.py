@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 THUMBNAIL_SIZE = 36
 MAX_NAME_WIDTH = 170
+"""Pixels at 100 % zoom."""
 
 
 class AttachmentChip(QFrame):
@@ -49,14 +50,20 @@ class AttachmentChip(QFrame):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.remove_button.clicked.connect(self.removed)
         themes.changed.connect(self._draw_icon)
+        themes.changed.connect(self._elide_name)
         self._build_layout()
         self._draw_icon()
 
     def show_name(self, name: str) -> None:
         """Show what the attachment is called."""
-        self._name.setText(self._name.fontMetrics().elidedText(name, Qt.TextElideMode.ElideMiddle, MAX_NAME_WIDTH))
+        self._full_name = name
+        self._elide_name()
         self.remove_button.setAccessibleDescription(name)
         self.setToolTip(plain_tooltip(name))
+
+    def _elide_name(self) -> None:
+        width = MAX_NAME_WIDTH * self._themes.zoom // 100
+        self._name.setText(self._name.fontMetrics().elidedText(self._full_name, Qt.TextElideMode.ElideMiddle, width))
 
     def show_detail(self, text: str) -> None:
         """Show the size, or that the attachment is being prepared."""

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from PySide6.QtCore import QCoreApplication, QSize, Signal
+from PySide6.QtCore import QCoreApplication, QSize, Qt, Signal
 from PySide6.QtGui import QIcon, QShowEvent
 from PySide6.QtWidgets import QButtonGroup, QDialog, QLineEdit, QToolButton, QWidget
 
@@ -42,6 +42,7 @@ class FolderDialog(QDialog):
         """Edit a folder; one without an id is to be made."""
         super().__init__(parent)
         self._themes = themes
+        self._over = parent
         self._folder = folder
         self._name = QLineEdit(folder.name)
         self._name.setMaxLength(MAX_FOLDER_NAME)
@@ -54,7 +55,7 @@ class FolderDialog(QDialog):
         title = self.tr("Name, colour and instructions") if folder.id else self.tr("New folder")
         self.setWindowTitle(title)
         self.setAccessibleName(title)
-        self.resize(min(round(_WIDTH * themes.zoom / 100), parent.width()), 0)
+        self.resize(self._usual_width, 0)
         self._accept = button(self.tr("Save") if folder.id else self.tr("Create"), self._choose, "primary")
         self._accept.setDefault(True)
         buttons = FlowRows((button(self.tr("Cancel"), self.reject), self._accept), trailing=True)
@@ -64,6 +65,8 @@ class FolderDialog(QDialog):
         self._name.textChanged.connect(self._refresh)
         self._form.changed.connect(self._fit_height)
         themes.changed.connect(self._draw_swatches)
+        # Queued: after the new sizes of all texts.
+        themes.changed.connect(self._refit, Qt.ConnectionType.QueuedConnection)
         self._draw_swatches()
         self._name.selectAll()
         self._refresh()
@@ -71,6 +74,14 @@ class FolderDialog(QDialog):
     def showEvent(self, event: QShowEvent) -> None:
         """Only now the fonts are those of the style."""
         super().showEvent(event)
+        self._fit_height()
+
+    @property
+    def _usual_width(self) -> int:
+        return min(round(_WIDTH * self._themes.zoom / 100), self._over.width())
+
+    def _refit(self) -> None:
+        self.resize(self._usual_width, self.height())
         self._fit_height()
 
     def _fit_height(self) -> None:

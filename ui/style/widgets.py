@@ -326,15 +326,20 @@ class QuestionBox(QDialog):
 
     def open(self) -> None:
         """Show it over its window, as large as its text, or as the screen has room."""
-        buttons = FlowRows(self._buttons, trailing=True)
-        vbox(self._scroll, buttons, parent=self, spacing=SPACE_L, margins=SPACE_L, grow=self._scroll)
+        self._foot = FlowRows(self._buttons, trailing=True)
+        vbox(self._scroll, self._foot, parent=self, spacing=SPACE_L, margins=SPACE_L, grow=self._scroll)
+        self._fit()
+        # Queued: after the new sizes of all texts.
+        self._themes.changed.connect(self._fit, Qt.ConnectionType.QueuedConnection)
+        super().open()
+        self._buttons[0].setFocus()
+
+    def _fit(self) -> None:
         room = self.screen().availableSize()
         width = min(round(_QUESTION_WIDTH * self._themes.zoom / 100), room.width())
         content_width = width - 2 * SPACE_L
-        content_height = self._scroll.column.heightForWidth(content_width) + buttons.heightForWidth(content_width)
+        content_height = self._scroll.column.heightForWidth(content_width) + self._foot.heightForWidth(content_width)
         self.resize(width, min(content_height + 3 * SPACE_L, room.height() - 2 * SPACE_L))
-        super().open()
-        self._buttons[0].setFocus()
 
     def _draw_icon(self) -> None:
         side = round(_QUESTION_ICON * self._themes.zoom / 100)

@@ -90,3 +90,12 @@ def test_many_files_are_shown_where_they_wait_and_stay_in_order(qtbot, in_loop, 
     in_loop(work())
     names = [item.name if isinstance(item, PendingPicture) else item.title for item in attachments.items]
     assert names == [path.name for path in paths]
+
+
+def test_as_much_of_a_name_is_shown_with_larger_text(qtbot):
+    themes = ThemeSource()
+    chip = AttachmentChip(themes, "document", "the harbour at night, with the lighthouse.png")
+    qtbot.addWidget(chip)
+    usual = chip._name.sizeHint().width()
+    themes.use(themes.theme, 200)
+    assert chip._name.sizeHint().width() > 1.5 * usual

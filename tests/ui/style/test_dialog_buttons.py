@@ -1,6 +1,6 @@
 """The buttons of dialogs: what leaves everything as it is first, what is done last; and the headings above them.
 
-And their pictures, which follow the theme while they are open.
+And their pictures and sizes, which follow the theme while they are open.
 """
 
 import pytest
@@ -84,3 +84,15 @@ def test_pictures_follow_the_theme_while_a_dialog_is_open(window, build):
     assert pictures_of(dialog) != expected
     themes.use(DARK, 150)
     assert pictures_of(dialog) == expected
+
+
+@pytest.mark.parametrize("build", [DIALOGS["folder"], question])
+def test_a_dialog_has_room_for_larger_text_while_it_is_open(window, qtbot, build):
+    window.resize(1200, 800)
+    themes = ThemeSource(LIGHT)
+    dialog, large = build(themes, window), build(ThemeSource(LIGHT, 150), window)
+    dialog.open()
+    large.open()
+    assert dialog.width() < large.width()
+    themes.use(LIGHT, 150)
+    qtbot.waitUntil(lambda: dialog.width() == large.width())
