@@ -231,6 +231,10 @@
         <translation>Kann gerade nicht gelesen werden</translation>
     </message>
     <message>
+        <source>Attached resource: {0}</source>
+        <translation>Angehängte Ressource: {0}</translation>
+    </message>
+    <message>
         <source>Preparing…</source>
         <translation>Wird vorbereitet…</translation>
     </message>
@@ -249,10 +253,6 @@
     <message>
         <source>Attached file: {0}</source>
         <translation>Angehängte Datei: {0}</translation>
-    </message>
-    <message>
-        <source>Attached resource: {0}</source>
-        <translation>Angehängte Ressource: {0}</translation>
     </message>
     <message>
         <source>{0} · from {1}</source>
@@ -6795,10 +6795,6 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Vor der Frage steht nichts, also gibt es nichts zu behalten.</translation>
     </message>
     <message>
-        <source>Put instructions, tools or earlier messages before it.</source>
-        <translation>Stellen Sie Anweisungen, Werkzeuge oder frühere Nachrichten davor.</translation>
-    </message>
-    <message>
         <source>Nothing was asked yet.</source>
         <translation>Noch wurde nichts gefragt.</translation>
     </message>
@@ -6915,12 +6911,12 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Setzen Sie Message.tool_results([...]) ans Ende.</translation>
     </message>
     <message>
-        <source>Put it somewhere else.</source>
-        <translation>Legen Sie es woanders ab.</translation>
+        <source>Put instructions, tools or earlier messages before it.</source>
+        <translation>Stellen Sie Anweisungen, Werkzeuge oder frühere Nachrichten davor.</translation>
     </message>
     <message>
-        <source>Read the conversation with History.messages(), which has the bytes.</source>
-        <translation>Lesen Sie die Unterhaltung mit History.messages(): Das hat die Bytes.</translation>
+        <source>Put it somewhere else.</source>
+        <translation>Legen Sie es woanders ab.</translation>
     </message>
     <message>
         <source>Put the file back by hand from a copy of your own.</source>
@@ -6957,6 +6953,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>Read it to its end, or stop it with interrupt() first.</source>
         <translation>Lesen Sie es bis zum Ende, oder halten Sie es erst mit interrupt() an.</translation>
+    </message>
+    <message>
+        <source>Read the conversation with History.messages(), which has the bytes.</source>
+        <translation>Lesen Sie die Unterhaltung mit History.messages(): Das hat die Bytes.</translation>
     </message>
     <message>
         <source>Read the file again and copy the text from it.</source>
@@ -9469,6 +9469,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>{tool} mit genau diesen Argumenten</translation>
     </message>
     <message>
+        <source>{tool} with exactly these arguments: {arguments}</source>
+        <translation>{tool} mit genau diesen Argumenten: {arguments}</translation>
+    </message>
+    <message>
         <source>{tool} with {host}</source>
         <translation>{tool} mit {host}</translation>
     </message>
@@ -10291,6 +10295,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Schaffen Sie Platz, oder speichern Sie auf einem anderen Datenträger.</translation>
     </message>
     <message>
+        <source>Get a model with that program first, then try again.</source>
+        <translation>Laden Sie zuerst mit jenem Programm ein Modell herunter, und versuchen Sie es dann erneut.</translation>
+    </message>
+    <message>
         <source>Here already: {present}.</source>
         <translation>Schon hier: {present}.</translation>
     </message>
@@ -10341,6 +10349,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>Less was restored than there was. Conversations: {conversations} of {expected}.</source>
         <translation>Es wurde weniger wiederhergestellt, als da war. Unterhaltungen: {conversations} von {expected}.</translation>
+    </message>
+    <message>
+        <source>Look in your account there which models the key may use.</source>
+        <translation>Sehen Sie in Ihrem Konto dort nach, welche Modelle der Schlüssel verwenden darf.</translation>
     </message>
     <message>
         <source>Moved conversations: {count}.</source>
@@ -14432,20 +14444,20 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>wiederherstellen</translation>
     </message>
     <message>
-        <source>revert restore files rewind</source>
-        <translation>zurücknehmen wiederherstellen Dateien zurückspulen</translation>
-    </message>
-    <message>
         <source>Undo all changes since this message…</source>
         <translation>Alle Änderungen seit dieser Nachricht rückgängig machen…</translation>
     </message>
     <message>
-        <source>search words text</source>
-        <translation>suchen Wörter Text</translation>
+        <source>revert restore files rewind</source>
+        <translation>zurücknehmen wiederherstellen Dateien zurückspulen</translation>
     </message>
     <message>
         <source>Find in conversation</source>
         <translation>In der Unterhaltung suchen</translation>
+    </message>
+    <message>
+        <source>search words text</source>
+        <translation>suchen Wörter Text</translation>
     </message>
     <message>
         <source>Find next</source>
@@ -14456,12 +14468,12 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Rückwärts suchen</translation>
     </message>
     <message>
-        <source>find titles list filter chats</source>
-        <translation>finden Titel Liste filtern Chats</translation>
-    </message>
-    <message>
         <source>Search conversations</source>
         <translation>Unterhaltungen durchsuchen</translation>
+    </message>
+    <message>
+        <source>find titles list filter chats</source>
+        <translation>finden Titel Liste filtern Chats</translation>
     </message>
     <message>
         <source>Copy last answer</source>
@@ -14480,12 +14492,12 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Zwischenablage Quelltext Schnipsel Programm</translation>
     </message>
     <message>
-        <source>export save</source>
-        <translation>exportieren speichern</translation>
-    </message>
-    <message>
         <source>Copy conversation as Markdown</source>
         <translation>Unterhaltung als Markdown kopieren</translation>
+    </message>
+    <message>
+        <source>export save</source>
+        <translation>exportieren speichern</translation>
     </message>
     <message>
         <source>preferences options configuration</source>
@@ -14760,12 +14772,12 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Rechte Berechtigungen Freigabe Planen Änderungen annehmen</translation>
     </message>
     <message>
-        <source>type prompt</source>
-        <translation>tippen Prompt</translation>
-    </message>
-    <message>
         <source>Write a message</source>
         <translation>Nachricht schreiben</translation>
+    </message>
+    <message>
+        <source>type prompt</source>
+        <translation>tippen Prompt</translation>
     </message>
     <message>
         <source>Send the message</source>
@@ -14804,20 +14816,20 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Die Frage beantworten</translation>
     </message>
     <message>
-        <source>change message correct</source>
-        <translation>ändern Nachricht berichtigen</translation>
-    </message>
-    <message>
         <source>Edit last prompt</source>
         <translation>Letzten Prompt bearbeiten</translation>
     </message>
     <message>
-        <source>retry again answer anew</source>
-        <translation>erneut versuchen neu antworten regenerieren wiederholen</translation>
+        <source>change message correct</source>
+        <translation>ändern Nachricht berichtigen</translation>
     </message>
     <message>
         <source>Regenerate answer</source>
         <translation>Antwort neu generieren</translation>
+    </message>
+    <message>
+        <source>retry again answer anew</source>
+        <translation>erneut versuchen neu antworten regenerieren wiederholen</translation>
     </message>
     <message>
         <source>go on resume after stop limit</source>
@@ -14828,24 +14840,24 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Antwort fortsetzen</translation>
     </message>
     <message>
-        <source>branch before after</source>
-        <translation>Zweig davor danach</translation>
-    </message>
-    <message>
         <source>Previous version</source>
         <translation>Vorherige Version</translation>
+    </message>
+    <message>
+        <source>branch before after</source>
+        <translation>Zweig davor danach</translation>
     </message>
     <message>
         <source>Next version</source>
         <translation>Nächste Version</translation>
     </message>
     <message>
-        <source>remove message prompt answer for good</source>
-        <translation>entfernen Nachricht Prompt Antwort endgültig</translation>
-    </message>
-    <message>
         <source>Delete message…</source>
         <translation>Nachricht löschen…</translation>
+    </message>
+    <message>
+        <source>remove message prompt answer for good</source>
+        <translation>entfernen Nachricht Prompt Antwort endgültig</translation>
     </message>
     <message>
         <source>guide manual introduction how to</source>

@@ -231,6 +231,10 @@
         <translation>暂时无法读取</translation>
     </message>
     <message>
+        <source>Attached resource: {0}</source>
+        <translation>附加的资源：{0}</translation>
+    </message>
+    <message>
         <source>Preparing…</source>
         <translation>正在准备…</translation>
     </message>
@@ -249,10 +253,6 @@
     <message>
         <source>Attached file: {0}</source>
         <translation>已附加的文件：{0}</translation>
-    </message>
-    <message>
-        <source>Attached resource: {0}</source>
-        <translation>附加的资源：{0}</translation>
     </message>
     <message>
         <source>{0} · from {1}</source>
@@ -6794,10 +6794,6 @@ This replaces what is there ({size} bytes).</source>
         <translation>问题之前没有内容，因此没有可保留的。</translation>
     </message>
     <message>
-        <source>Put instructions, tools or earlier messages before it.</source>
-        <translation>请在其前面放置指令、工具或更早的消息。</translation>
-    </message>
-    <message>
         <source>Nothing was asked yet.</source>
         <translation>尚未提出任何问题。</translation>
     </message>
@@ -6914,12 +6910,12 @@ This replaces what is there ({size} bytes).</source>
         <translation>请将 Message.tool_results([...]) 放在末尾。</translation>
     </message>
     <message>
-        <source>Put it somewhere else.</source>
-        <translation>请放到别处。</translation>
+        <source>Put instructions, tools or earlier messages before it.</source>
+        <translation>请在其前面放置指令、工具或更早的消息。</translation>
     </message>
     <message>
-        <source>Read the conversation with History.messages(), which has the bytes.</source>
-        <translation>请用 History.messages() 读取对话，它带有字节。</translation>
+        <source>Put it somewhere else.</source>
+        <translation>请放到别处。</translation>
     </message>
     <message>
         <source>Put the file back by hand from a copy of your own.</source>
@@ -6956,6 +6952,10 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>Read it to its end, or stop it with interrupt() first.</source>
         <translation>请读到末尾，或先用 interrupt() 停止。</translation>
+    </message>
+    <message>
+        <source>Read the conversation with History.messages(), which has the bytes.</source>
+        <translation>请用 History.messages() 读取对话，它带有字节。</translation>
     </message>
     <message>
         <source>Read the file again and copy the text from it.</source>
@@ -9468,6 +9468,10 @@ This replaces what is there ({size} bytes).</source>
         <translation>{tool}，仅限这些参数</translation>
     </message>
     <message>
+        <source>{tool} with exactly these arguments: {arguments}</source>
+        <translation>{tool}，仅限这些参数：{arguments}</translation>
+    </message>
+    <message>
         <source>{tool} with {host}</source>
         <translation>{tool}，主机 {host}</translation>
     </message>
@@ -10290,6 +10294,10 @@ This replaces what is there ({size} bytes).</source>
         <translation>请释放一些空间，或保存到其他磁盘。</translation>
     </message>
     <message>
+        <source>Get a model with that program first, then try again.</source>
+        <translation>请先用该程序下载一个模型，然后重试。</translation>
+    </message>
+    <message>
         <source>Here already: {present}.</source>
         <translation>原已存在：{present}。</translation>
     </message>
@@ -10340,6 +10348,10 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>Less was restored than there was. Conversations: {conversations} of {expected}.</source>
         <translation>还原的内容少于原有内容。对话：{expected} 个中的 {conversations} 个。</translation>
+    </message>
+    <message>
+        <source>Look in your account there which models the key may use.</source>
+        <translation>请在您那里的账户中查看该密钥可以使用哪些模型。</translation>
     </message>
     <message>
         <source>Moved conversations: {count}.</source>
@@ -14431,20 +14443,20 @@ This replaces what is there ({size} bytes).</source>
         <translation>还原</translation>
     </message>
     <message>
-        <source>revert restore files rewind</source>
-        <translation>还原 恢复 文件 回退</translation>
-    </message>
-    <message>
         <source>Undo all changes since this message…</source>
         <translation>撤销自此消息以来的所有更改…</translation>
     </message>
     <message>
-        <source>search words text</source>
-        <translation>搜索 文字 文本</translation>
+        <source>revert restore files rewind</source>
+        <translation>还原 恢复 文件 回退</translation>
     </message>
     <message>
         <source>Find in conversation</source>
         <translation>在对话中查找</translation>
+    </message>
+    <message>
+        <source>search words text</source>
+        <translation>搜索 文字 文本</translation>
     </message>
     <message>
         <source>Find next</source>
@@ -14455,12 +14467,12 @@ This replaces what is there ({size} bytes).</source>
         <translation>查找上一个</translation>
     </message>
     <message>
-        <source>find titles list filter chats</source>
-        <translation>查找 标题 列表 筛选 聊天</translation>
-    </message>
-    <message>
         <source>Search conversations</source>
         <translation>搜索对话</translation>
+    </message>
+    <message>
+        <source>find titles list filter chats</source>
+        <translation>查找 标题 列表 筛选 聊天</translation>
     </message>
     <message>
         <source>Copy last answer</source>
@@ -14479,12 +14491,12 @@ This replaces what is there ({size} bytes).</source>
         <translation>剪贴板 源码 代码片段 程序</translation>
     </message>
     <message>
-        <source>export save</source>
-        <translation>导出 保存</translation>
-    </message>
-    <message>
         <source>Copy conversation as Markdown</source>
         <translation>将对话复制为 Markdown</translation>
+    </message>
+    <message>
+        <source>export save</source>
+        <translation>导出 保存</translation>
     </message>
     <message>
         <source>preferences options configuration</source>
@@ -14759,12 +14771,12 @@ This replaces what is there ({size} bytes).</source>
         <translation>权限 批准 计划 接受编辑</translation>
     </message>
     <message>
-        <source>type prompt</source>
-        <translation>输入 提示词</translation>
-    </message>
-    <message>
         <source>Write a message</source>
         <translation>写消息</translation>
+    </message>
+    <message>
+        <source>type prompt</source>
+        <translation>输入 提示词</translation>
     </message>
     <message>
         <source>Send the message</source>
@@ -14803,20 +14815,20 @@ This replaces what is there ({size} bytes).</source>
         <translation>回答问题</translation>
     </message>
     <message>
-        <source>change message correct</source>
-        <translation>更改 消息 更正</translation>
-    </message>
-    <message>
         <source>Edit last prompt</source>
         <translation>编辑上一条提示词</translation>
     </message>
     <message>
-        <source>retry again answer anew</source>
-        <translation>重试 再次 重新回答</translation>
+        <source>change message correct</source>
+        <translation>更改 消息 更正</translation>
     </message>
     <message>
         <source>Regenerate answer</source>
         <translation>重新生成回答</translation>
+    </message>
+    <message>
+        <source>retry again answer anew</source>
+        <translation>重试 再次 重新回答</translation>
     </message>
     <message>
         <source>go on resume after stop limit</source>
@@ -14827,24 +14839,24 @@ This replaces what is there ({size} bytes).</source>
         <translation>继续回答</translation>
     </message>
     <message>
-        <source>branch before after</source>
-        <translation>分支 之前 之后</translation>
-    </message>
-    <message>
         <source>Previous version</source>
         <translation>上一个版本</translation>
+    </message>
+    <message>
+        <source>branch before after</source>
+        <translation>分支 之前 之后</translation>
     </message>
     <message>
         <source>Next version</source>
         <translation>下一个版本</translation>
     </message>
     <message>
-        <source>remove message prompt answer for good</source>
-        <translation>移除 消息 提示词 回答 永久</translation>
-    </message>
-    <message>
         <source>Delete message…</source>
         <translation>删除消息…</translation>
+    </message>
+    <message>
+        <source>remove message prompt answer for good</source>
+        <translation>移除 消息 提示词 回答 永久</translation>
     </message>
     <message>
         <source>guide manual introduction how to</source>
