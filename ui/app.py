@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QCoreApplication
+from PySide6.QtWidgets import QWidget
 
 from desktop_agent.api.command_line import API_KEY_VARIABLE, LaunchOptions
 from desktop_agent.engine.connections import key_from_environment
@@ -33,8 +34,10 @@ from ui.bridge.schedule.schedules import ScheduledPrompts
 from ui.bridge.settings import Settings
 from ui.bridge.storage import DiskMonitor, PictureStore
 from ui.shell.banners import BannerArea
+from ui.shell.commands.action import window_actions
 from ui.shell.commands.actions import HelpPresenter, WindowActions
 from ui.shell.commands.command_palette import PalettePresenter
+from ui.shell.commands.page_shortcuts import PageShortcuts
 from ui.shell.conversation_page import ConversationPage
 from ui.shell.desktop.call_notifications import CallNotifier
 from ui.shell.desktop.crash_report import CrashPresenter
@@ -147,6 +150,10 @@ def _offer_undo(banners: BannerArea, sentence: Sentence, undo: Callable[[], obje
 
 def _export(exchange: "Callable[[], ExchangePresenter]", ids: Sequence[str], title: str) -> None:
     exchange().export_marked(ids, title)
+
+
+def _add_shortcuts(main: QWidget, page: ConversationPage) -> None:
+    PageShortcuts(page, window_actions(main))
 
 
 class AppController:
@@ -283,6 +290,7 @@ class AppController:
         windows = SideWindows(self._startup, self.library, self.servers, self._pictures, self._tasks, create_source)
         parts = self._desktop = DesktopParts(self._startup, self.library, self._settings, self._tasks, windows)
         windows.page_created.connect(self._connect_page)
+        windows.page_created.connect(partial(_add_shortcuts, self.window))
         self._organising.window_requested.connect(windows.open)
         self._mcp.elicitation.side_windows = lambda: windows.all
         parts.targets.open_requested()

@@ -19,14 +19,12 @@ from PySide6.QtCore import (
 from PySide6.QtGui import (
     QFocusEvent,
     QGuiApplication,
-    QHideEvent,
     QKeyEvent,
     QKeySequence,
     QMouseEvent,
     QPainter,
     QPaintEvent,
     QShortcut,
-    QShowEvent,
 )
 from PySide6.QtWidgets import (
     QAbstractItemDelegate,
@@ -53,6 +51,27 @@ _NO_INDEX = QModelIndex()
 _BUTTON_MARGIN = 6
 """Pixels between the edge of the button and its icon."""
 _DAY_CHECK_MS = 60_000
+
+
+class _DayTimer(QTimer):
+    """Checks the day once a minute while the list is shown.
+
+    A timer until midnight would be late after a sleep, or when the clock is set.
+    """
+
+    def __init__(self, view: QWidget, rows: ConversationModel) -> None:
+        super().__init__(view, interval=_DAY_CHECK_MS)
+        self._rows = rows
+        self.timeout.connect(rows.check_day)
+        view.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.Show:
+            self._rows.check_day()
+            self.start()
+        elif event.type() == QEvent.Type.Hide:
+            self.stop()
+        return super().eventFilter(watched, event)
 
 
 class ConversationView(QListView):
@@ -85,7 +104,7 @@ class ConversationView(QListView):
         self._level = FolderLevel()
         self._is_other_level = self._shows_all = False
         self._conversations: Sequence[Conversation] = ()
-        self._titles = _TitleDelegate(themes, self)
+        self._titles, self._day_timer = _TitleDelegate(themes, self), _DayTimer(self, self.rows)
         self._drops = RowDrops(self, self.rows, self._show_target, self.dropped.emit)
         self._menu = QMenu(self)
         self._menu_row = QPersistentModelIndex()
@@ -95,9 +114,6 @@ class ConversationView(QListView):
         # The Menu key does the same, for whatever row is current.
         self._button.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self._button.hide()
-        # A timer until midnight would be late after a sleep, or when the clock is set.
-        self._day_timer = QTimer(self, interval=_DAY_CHECK_MS)
-        self._day_timer.timeout.connect(self.rows.check_day)
         self._build()
         self._connect()
 
@@ -136,15 +152,6 @@ class ConversationView(QListView):
     def rename_current(self) -> None:
         """Edit the title in place."""
         self._rename(self.currentIndex())
-
-    def showEvent(self, event: QShowEvent) -> None:
-        super().showEvent(event)
-        self.rows.check_day()
-        self._day_timer.start()
-
-    def hideEvent(self, event: QHideEvent) -> None:
-        super().hideEvent(event)
-        self._day_timer.stop()
 
     def updateGeometries(self) -> None:
         super().updateGeometries()

@@ -12,8 +12,6 @@ from ui.bridge.library import ConversationLibrary
 from ui.bridge.model_servers import ModelServers
 from ui.bridge.side_conversation import SideConversation
 from ui.bridge.storage import PictureStore
-from ui.shell.commands.action import window_actions
-from ui.shell.commands.page_shortcuts import PageShortcuts
 from ui.shell.side_windows.conversation_window import ConversationWindow
 from ui.shell.startup_window import StartupWindow
 
@@ -104,7 +102,6 @@ class SideWindows(QObject):
         page.models.picker.model_file_requested.connect(main.model_file_requested)
         page.usage_meter.usage_requested.connect(self._startup.raise_window)
         page.usage_meter.usage_requested.connect(main.page.usage_meter.usage_requested)
-        PageShortcuts(page, window_actions(main))
         self._all.append(window)
         self.page_created.emit(page)
         return window
