@@ -498,7 +498,7 @@ def test_escape_and_the_key_of_the_editor_keep_what_was_edited(driver):
     driver.preview.setFocus()
     driver.key(Qt.Key.Key_E)
     assert driver.part(QPlainTextEdit, "Arguments as JSON").toPlainText() == '{"path": "b.txt", "content": "unfinished'
-    driver.key(Qt.Key.Key_E, MORE)
+    driver.key(Qt.Key.Key_D, MORE)
     assert driver.part(QPlainTextEdit, "Arguments as JSON").isHidden()
 
 
