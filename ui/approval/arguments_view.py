@@ -3,7 +3,6 @@
 from collections.abc import Callable
 
 from PySide6.QtCore import QTimer, Signal
-from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QPlainTextEdit, QWidget
 
 from desktop_agent.types.blocks import JsonObject
@@ -173,6 +172,6 @@ class ArgumentsView(QWidget):
         self._problem.hide()
 
     def _apply_theme(self) -> None:
-        font: QFont = mono_font(self._themes.theme, self._themes.zoom)
+        font = mono_font(self._themes.zoom)
         self._view.setFont(font)
         self._editor.setFont(font)

@@ -125,7 +125,7 @@ class ServerDescription(QFrame):
         self.text.setPlainText(fold_lines(show_hidden(says)))
 
     def _apply_theme(self) -> None:
-        self.text.setFont(body_font(self._themes.theme, self._themes.zoom, 0.92))
+        self.text.setFont(body_font(self._themes.zoom, 0.92))
 
 
 class CallHeader(QWidget):

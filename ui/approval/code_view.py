@@ -227,7 +227,7 @@ class CodeView(AutoHeightText):
             self._margin.update(0, area.y(), self._margin.width(), area.height())
 
     def _apply_theme(self) -> None:
-        self.setFont(mono_font(self._themes.theme, self._themes.zoom))
+        self.setFont(mono_font(self._themes.zoom))
         width = self.margin_width()
         self.setViewportMargins(width, 0, 0, 0)
         self._margin.setVisible(width > 0)

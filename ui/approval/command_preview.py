@@ -181,7 +181,7 @@ class CommandView(QWidget):
         count = min(max(sum(bool(part.risks) for part in parts), MAX_PLAIN_ROWS), MAX_ROWS)
         for part in ordered[:count]:
             text = SelectableLabel(fold_lines(show_hidden(part.text)))
-            text.setFont(mono_font(self._themes.theme, self._themes.zoom))
+            text.setFont(mono_font(self._themes.zoom))
             text.setHidden(len(parts) == 1)
             self._rows.addWidget(self._create_row(text, part.risks, part.depth))
         if rest := ordered[count:]:
@@ -217,7 +217,7 @@ class CommandView(QWidget):
         return words[risk]
 
     def _apply_theme(self) -> None:
-        font = mono_font(self._themes.theme, self._themes.zoom)
+        font = mono_font(self._themes.zoom)
         for row in parts_of(self._rows):
             text = row.findChild(SelectableLabel)
             if text is not None:

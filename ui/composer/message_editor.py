@@ -216,7 +216,7 @@ class MessageEditor(AutoHeightText):
         self.viewport().setFont(self.font())
 
     def _apply_theme(self) -> None:
-        self.setFont(body_font(self._themes.theme, self._themes.zoom, 1.05))
+        self.setFont(body_font(self._themes.zoom, 1.05))
         room = self._themes.space(SPACE_S)
         # Around the viewport: document margins scroll away and would show a sliver of the next line.
         self.setViewportMargins(SPACE_S, room, SPACE_S, 2 * room - 2)

@@ -141,7 +141,7 @@ class PermissionDryRun(QWidget):
         announce(self._answer, words)
 
     def _apply_theme(self) -> None:
-        self._arguments.setFont(mono_font(self._themes.theme, self._themes.zoom))
+        self._arguments.setFont(mono_font(self._themes.zoom))
 
 
 MAX_CARDS = 200
@@ -300,7 +300,7 @@ class AuditLogSettings(QWidget):
         lines += [show_hidden(text) for text in (entry.reason, entry.message) if text]
         self._details.setPlainText("\n".join([*lines, "", ""]))
         code_format = QTextCharFormat()
-        code_format.setFont(mono_font(self._themes.theme, self._themes.zoom))
+        code_format.setFont(mono_font(self._themes.zoom))
         end = QTextCursor(self._details.document())
         end.movePosition(QTextCursor.MoveOperation.End)
         end.insertText(in_logical_order(arguments_as_json(entry.input)), code_format)

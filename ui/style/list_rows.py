@@ -212,7 +212,7 @@ class RowDelegate(QStyledItemDelegate):
         return QStyle.visualRect(painter.layoutDirection(), self._whole, area)
 
     def _font(self, factor: float, weight: QFont.Weight = QFont.Weight.Normal) -> QFont:
-        font = body_font(self._themes.theme, self._themes.zoom, factor)
+        font = body_font(self._themes.zoom, factor)
         font.setWeight(weight)
         return font
 

@@ -72,7 +72,7 @@ def field_edge(theme: Theme) -> str:
 
 def style_sheet(theme: Theme, zoom: int = 100) -> str:
     """Return the sheet; `zoom` in percent scales text and the room around it."""
-    sizes = _text_sizes(theme, zoom) | _rounded_sizes(zoom) | _unscaled_sizes(zoom)
+    sizes = _text_sizes(zoom) | _rounded_sizes(zoom) | _unscaled_sizes(zoom)
     sheet = _SCALED.sub(lambda pixels: f"{_scaled(int(pixels[1]), zoom)}px", _template())
     return Template(sheet).substitute(_colours(theme) | sizes | _icon_files(theme))
 
@@ -98,7 +98,7 @@ def apply_theme(app: QApplication, source: ThemeSource) -> None:
 def apply_palette_and_font(app: QApplication, source: ThemeSource) -> None:
     """Apply all of the source's theme but the sheet."""
     app.setPalette(palette_for(source.theme))
-    app.setFont(body_font(source.theme, source.zoom))
+    app.setFont(body_font(source.zoom))
 
 
 def create_application(arguments: Sequence[str]) -> QApplication:
@@ -150,9 +150,9 @@ def _colours(theme: Theme) -> dict[str, str]:
     }
 
 
-def _text_sizes(theme: Theme, zoom: int) -> dict[str, object]:
+def _text_sizes(zoom: int) -> dict[str, object]:
     factors = {"title": 1.9, "heading": 1.2, "small": 0.88}
-    return {name: point_size(theme, zoom, factor) for name, factor in factors.items()}
+    return {name: point_size(zoom, factor) for name, factor in factors.items()}
 
 
 def _rounded_sizes(zoom: int) -> dict[str, object]:

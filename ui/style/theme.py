@@ -24,6 +24,7 @@ SPACE_XS, SPACE_S, SPACE_M, SPACE_L, SPACE_XL = 4, 8, 12, 16, 24
 RADIUS_S, RADIUS_M, RADIUS_L = 4, 8, 12
 READING_WIDTH = 760
 BODY_SIZE = 10.5
+"""Body text in points at 100 % zoom."""
 
 
 class Theme(NamedTuple):
@@ -61,8 +62,6 @@ class Theme(NamedTuple):
     current_match: str
     outline: str = ""
     """With strong contrast, the edge of what else stands out by its fill alone: a chosen row, a tag, a message."""
-    base_size: float = BODY_SIZE
-    """Body text in points at 100 % zoom."""
 
 
 LIGHT = Theme(
@@ -182,7 +181,7 @@ class ThemeSource(QObject):
     @property
     def reading_width(self) -> int:
         """Return the largest width of a line of a conversation, in pixels."""
-        return round(self._reading.line_width * self._zoom / 100 * self._reading.size / self._theme.base_size)
+        return round(self._reading.line_width * self._zoom / 100 * self._reading.size / BODY_SIZE)
 
     def set_reading_style(self, reading: ReadingStyle) -> None:
         """Set the reading style; emit a change if it is another."""
@@ -289,16 +288,16 @@ MONO_FAMILIES = (
 )
 
 
-def point_size(theme: Theme, zoom: float, factor: float = 1.0) -> float:
-    """Return a text size in points: the theme's body size, zoomed (percent), times `factor`."""
-    return round(theme.base_size * zoom / 100 * factor, 2)
+def point_size(zoom: float, factor: float = 1.0) -> float:
+    """Return a text size in points: the body size, zoomed (percent), times `factor`."""
+    return round(BODY_SIZE * zoom / 100 * factor, 2)
 
 
-def body_font(theme: Theme, zoom: float = 100, factor: float = 1.0, family: str = "") -> QFont:
+def body_font(zoom: float = 100, factor: float = 1.0, family: str = "") -> QFont:
     """Return a font for text: of this family, or the system's, which is also the fallback for missing letters."""
     font = QFontDatabase.systemFont(QFontDatabase.SystemFont.GeneralFont)
     _set_families(font, [*filter(None, [family]), *(font.families() or [font.family()])])
-    font.setPointSizeF(point_size(theme, zoom, factor))
+    font.setPointSizeF(point_size(zoom, factor))
     return font
 
 
@@ -316,7 +315,7 @@ def _set_families(font: QFont, families: list[str]) -> None:
         font.setFamilies([QFontInfo(font).family(), *_SIMPLIFIED_HAN])
 
 
-def mono_font(theme: Theme, zoom: float = 100, factor: float = 0.95) -> QFont:
+def mono_font(zoom: float = 100, factor: float = 0.95) -> QFont:
     """Return a fixed-pitch font; a little smaller, because such fonts look larger than text of the same size."""
     installed = set(QFontDatabase.families())
     family = next((name for name in MONO_FAMILIES if name in installed), None)
@@ -325,7 +324,7 @@ def mono_font(theme: Theme, zoom: float = 100, factor: float = 0.95) -> QFont:
         _set_families(font, [family])
     font.setStyleHint(QFont.StyleHint.Monospace)
     font.setFixedPitch(True)
-    font.setPointSizeF(point_size(theme, zoom, factor))
+    font.setPointSizeF(point_size(zoom, factor))
     return font
 
 

@@ -6,7 +6,7 @@ from PySide6.QtCore import QRect, QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QFontInfo, QFontMetricsF, QPainter, QPen, QPixmap, QTextCharFormat
 
 from ui.style.style_sheet import mix_colours
-from ui.style.theme import ReadingStyle, Theme, body_font, mono_font, pixmap
+from ui.style.theme import BODY_SIZE, ReadingStyle, Theme, body_font, mono_font, pixmap
 from ui.transcript.markdown.inline import SpanStyle
 
 _HEADING_SIZES = {1: 1.55, 2: 1.3, 3: 1.14, 4: 1.0, 5: 1.0, 6: 0.95}
@@ -24,13 +24,13 @@ class RenderStyle:
     def __init__(self, theme: Theme, zoom: int, reading: ReadingStyle | None = None) -> None:
         self.theme = theme
         self.reading = reading = reading or ReadingStyle()
-        self._zoom = scale = zoom * reading.size / theme.base_size
+        self._zoom = scale = zoom * reading.size / BODY_SIZE
         self._pixels: dict[float, int] = {}
-        self.body = body_font(theme, scale, family=reading.font)
-        self.small = body_font(theme, scale, 0.9, reading.font)
+        self.body = body_font(scale, family=reading.font)
+        self.small = body_font(scale, 0.9, reading.font)
         self.strong = QFont(self.body)
         self.strong.setWeight(QFont.Weight.DemiBold)
-        self.mono = mono_font(theme, scale, 0.92)
+        self.mono = mono_font(scale, 0.92)
         self.line = self._line_of(self.body, 1.12)
         metrics = QFontMetricsF(self.mono)
         self.mono_line = self._line_of(self.mono, 1.2)
@@ -70,7 +70,7 @@ class RenderStyle:
         """Return the font of a heading of level 1 to 6."""
         font = self._headings.get(level)
         if font is None:
-            font = body_font(self.theme, self._zoom, _HEADING_SIZES[level], self.reading.font)
+            font = body_font(self._zoom, _HEADING_SIZES[level], self.reading.font)
             font.setWeight(QFont.Weight.DemiBold)
             self._headings[level] = font
         return font

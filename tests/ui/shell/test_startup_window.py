@@ -310,7 +310,7 @@ def test_a_zoom_reaches_what_stands_in_the_window_already(front):
     )
     for zoom in (200, 50, 100):
         front.themes.use(front.themes.theme, zoom)
-        assert editor.font() == body_font(front.themes.theme, zoom, 1.05)
+        assert editor.font() == body_font(zoom, 1.05)
         assert editor.document().defaultFont() == editor.font() == editor.viewport().font()
         assert new.iconSize().width() == round(ICON_SIZE * zoom / 100)
 

@@ -31,7 +31,7 @@ from ui.style.text import (
     with_keys,
 )
 from ui.style.text_display import exact_date, relative_date
-from ui.style.theme import LIGHT, body_font, mono_font
+from ui.style.theme import body_font, mono_font
 
 
 @pytest.fixture
@@ -174,7 +174,7 @@ def test_english_loads_nothing(language, qapp):
 @pytest.mark.parametrize("font", [body_font, mono_font])
 def test_chinese_is_written_in_the_shapes_of_china(language, font):
     def family_of(letter):
-        layout = QTextLayout(letter, font(LIGHT))
+        layout = QTextLayout(letter, font())
         layout.beginLayout()
         layout.createLine()
         layout.endLayout()

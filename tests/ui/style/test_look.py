@@ -15,6 +15,7 @@ from ui.style.server_fields import ApiKeyField, Status, StatusLine
 from ui.style.style_sheet import ThemeApplier, mix_colours, palette_for, style_sheet
 from ui.style.text import escape_mnemonics, format_bytes, native_shortcut, plain_tooltip, translate_sentence
 from ui.style.theme import (
+    BODY_SIZE,
     DARK,
     LIGHT,
     STRONG_DARK,
@@ -68,7 +69,7 @@ def test_the_style_sheet_is_whole(theme):
 
 
 def test_zoom_scales_text_and_room():
-    assert point_size(LIGHT, 200) == 2 * point_size(LIGHT, 100)
+    assert point_size(200) == 2 * point_size(100)
     assert "min-height: 40px" in style_sheet(LIGHT, 200)
 
 
@@ -149,9 +150,9 @@ def test_values_of_enumerations_go_by_name_and_wrong_ones_are_refused(qapp):
 
 
 def test_code_is_in_a_fixed_pitch_font(qapp):
-    font = mono_font(LIGHT)
+    font = mono_font()
     assert font.fixedPitch()
-    assert font.pointSizeF() < LIGHT.base_size
+    assert font.pointSizeF() < BODY_SIZE
 
 
 def test_a_sentence_of_a_strangers_file_is_only_text():

@@ -155,7 +155,7 @@ class LogDelegate(QStyledItemDelegate):
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._themes = themes
-        self._font = mono_font(themes.theme, themes.zoom, _FONT_SCALE)
+        self._font = mono_font(themes.zoom, _FONT_SCALE)
         themes.changed.connect(self._on_theme)
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:  # noqa: ARG002  Qt's name
@@ -194,7 +194,7 @@ class LogDelegate(QStyledItemDelegate):
         return area.adjusted(width + SPACE_S, 0, 0, 0)
 
     def _on_theme(self) -> None:
-        self._font = mono_font(self._themes.theme, self._themes.zoom, _FONT_SCALE)
+        self._font = mono_font(self._themes.zoom, _FONT_SCALE)
 
 
 LOG_HEIGHT = 220
