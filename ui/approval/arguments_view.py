@@ -8,10 +8,10 @@ from PySide6.QtWidgets import QPlainTextEdit, QWidget
 from desktop_agent.types.blocks import JsonObject
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.tool_calls import is_same_json
-from ui.approval.code_view import AutoHeightText
 from ui.approval.dialog_layout import Shrinkable
 from ui.approval.labels import WrappingLabel
 from ui.approval.untrusted_text import fold_lines, truncate_text
+from ui.style.auto_height_text import AutoHeightText
 from ui.style.boxes import vbox
 from ui.style.controls import set_style_property
 from ui.style.text import format_number, translated

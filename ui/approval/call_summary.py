@@ -8,12 +8,12 @@ from PySide6.QtWidgets import QFrame, QLabel, QPlainTextEdit, QWidget
 
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.tool_calls import Effect, ToolClass
-from ui.approval.code_view import AutoHeightText
 from ui.approval.dialog_layout import Shrinkable
 from ui.approval.guarded_dialog import ignore_enter
 from ui.approval.labels import WrappingLabel
 from ui.approval.untrusted_text import fold_lines
 from ui.bridge.permissions import PendingApproval
+from ui.style.auto_height_text import AutoHeightText
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import button, label, set_style_property
 from ui.style.layouts import FlowRows

@@ -8,14 +8,13 @@ from PySide6.QtWidgets import QButtonGroup, QCheckBox, QFrame, QRadioButton, QWi
 
 from desktop_agent.types.blocks import JsonObject
 from desktop_agent.types.tool_calls import AllowAlways, AllowForConversation, AllowOnce, Decision, Deny, DenyAndStop
-from ui.approval.code_view import scroll_area_around
 from ui.approval.guarded_dialog import INPUT_DELAY_MS, MIN_ROWS_WIDTH, ShortcutBar, ShortcutButtonRows, ignore_enter
 from ui.approval.labels import WrappingLabel
 from ui.approval.untrusted_text import fold_lines
 from ui.bridge.permissions import RuleOffer
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import ClearableField, button, label
-from ui.style.layouts import FlowRows
+from ui.style.layouts import FlowRows, scroll_area_of
 from ui.style.removal import clear_layout
 from ui.style.text import escape_mnemonics, plain_tooltip, translate_sentence
 from ui.style.text_display import isolate_untrusted, strip_bidi_marks
@@ -348,7 +347,7 @@ class _RuleButton(QRadioButton):
     def focusInEvent(self, event: QFocusEvent) -> None:
         super().focusInEvent(event)
         self._update_row()
-        area, row = scroll_area_around(self), self.parentWidget()
+        area, row = scroll_area_of(self), self.parentWidget()
         if area is not None and row is not None:
             area.ensureWidgetVisible(row, 0, 0)
 

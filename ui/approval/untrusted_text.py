@@ -15,9 +15,9 @@ from PySide6.QtWidgets import QFrame
 from desktop_agent.types.line_diff import MAX_LINES
 from desktop_agent.types.lookalikes import find_lookalike
 from desktop_agent.types.providers import is_loopback
+from ui.style.auto_height_text import ReadOnlyText
 from ui.style.boxes import vbox
 from ui.style.controls import label
-from ui.style.read_only_text import ReadOnlyText
 from ui.style.text import show_hidden, truncate
 from ui.style.text_display import isolate_untrusted
 from ui.style.theme import SPACE_M, SPACE_S

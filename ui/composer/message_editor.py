@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QMimeData, Signal
-from PySide6.QtGui import QContextMenuEvent, QDropEvent, QFocusEvent, QKeyEvent, QTextLayout
+from PySide6.QtGui import QContextMenuEvent, QDropEvent, QFocusEvent, QKeyEvent, QResizeEvent, QTextLayout
 from PySide6.QtWidgets import QPlainTextEdit
 
-from ui.style.controls import AutoHeightText, TextAlignment
+from ui.style.controls import TextAlignment, set_by_name
 from ui.style.theme import SPACE_S, ThemeSource, body_font
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def accept_drop(event: QDropEvent) -> None:
         event.acceptProposedAction()
 
 
-class MessageEditor(AutoHeightText):
+class MessageEditor(QPlainTextEdit):
     """A plain-text editor of one to ten visible lines. Emits what keys and pastes mean."""
 
     send_pressed = Signal()
@@ -67,8 +67,9 @@ class MessageEditor(AutoHeightText):
     long_text_inserted = Signal(str)
 
     def __init__(self, themes: ThemeSource) -> None:
-        super().__init__(MAX_LINES)
+        super().__init__()
         self._themes = themes
+        self._is_fitting = False
         self.enter_sends = True
         """Enter sends and Shift+Enter makes a new line; else Enter makes one and Ctrl+Enter sends."""
         self.show_context_menu: Callable[[QContextMenuEvent], object] | None = None
@@ -77,11 +78,12 @@ class MessageEditor(AutoHeightText):
         self.setAccessibleName(self.tr("Message"))
         self.setPlaceholderText(self.tr("Write a message"))
         self.setProperty("kind", "bare")
+        set_by_name(self, horizontalScrollBarPolicy="ScrollBarAlwaysOff")
         self.setTabChangesFocus(True)
         self.setFrameShape(QPlainTextEdit.Shape.NoFrame)
         self.document().setDocumentMargin(0)
         TextAlignment(self)
-        self.textChanged.connect(self.fit_height)
+        self.textChanged.connect(self._fit_height)
         themes.changed.connect(self._on_theme_changed)
         self._apply_theme()
 
@@ -169,6 +171,10 @@ class MessageEditor(AutoHeightText):
         else:
             self.show_context_menu(e)
 
+    def resizeEvent(self, e: QResizeEvent) -> None:
+        super().resizeEvent(e)
+        self._fit_height()
+
     def focusInEvent(self, e: QFocusEvent) -> None:
         super().focusInEvent(e)
         self.focus_changed.emit()
@@ -194,11 +200,41 @@ class MessageEditor(AutoHeightText):
             self.insertPlainText("\n")
             self.ensureCursorVisible()
 
-    def height_for(self, lines: int) -> int:
-        """Return the height for this many visible lines, in pixels."""
-        margins = self.viewportMargins()
-        # One pixel more: otherwise it could be scrolled past the last line.
-        return lines * self._line_height() + 1 + margins.top() + margins.bottom()
+    def _fit_height(self) -> None:
+        if self._is_fitting:
+            # A scroll bar that appears or disappears changes the width, which calls this again, perhaps without end.
+            return
+        self._is_fitting = True
+        try:
+            lines, margins = min(self._fit_scroll_bar(), MAX_LINES), self.viewportMargins()
+            # One pixel more: otherwise it could be scrolled past the last line.
+            self.setFixedHeight(lines * self._line_height() + 1 + margins.top() + margins.bottom())
+        finally:
+            self._is_fitting = False
+
+    def _fit_scroll_bar(self) -> int:
+        """Show the scroll bar where there are too many lines. Return how many there are."""
+        self._show_scroll_bar(is_shown=self._count_lines() > MAX_LINES)
+        # A bar that left no room made each paragraph count as one line: it was hidden, and must come back.
+        lines = self._count_lines()
+        if lines > MAX_LINES:
+            self._show_scroll_bar(is_shown=True)
+        return lines
+
+    def _count_lines(self) -> int:
+        """Count them until there are too many. The document counts one for each paragraph that is not yet laid out."""
+        if self.document().isEmpty():
+            return 1
+        lines, block = 0, self.document().firstBlock()
+        while block.isValid() and lines <= MAX_LINES:
+            self.blockBoundingRect(block)
+            lines += block.lineCount()
+            block = block.next()
+        return lines
+
+    def _show_scroll_bar(self, *, is_shown: bool) -> None:
+        # Not as needed: one that appears only until the height follows would make the text jump.
+        set_by_name(self, verticalScrollBarPolicy="ScrollBarAlwaysOn" if is_shown else "ScrollBarAlwaysOff")
 
     def _line_height(self) -> int:
         """Measure a laid-out line, which is higher than the line spacing of the font."""
@@ -220,7 +256,7 @@ class MessageEditor(AutoHeightText):
         room = self._themes.space(SPACE_S)
         # Around the viewport: document margins scroll away and would show a sliver of the next line.
         self.setViewportMargins(SPACE_S, room, SPACE_S, 2 * room - 2)
-        self.fit_height()
+        self._fit_height()
 
 
 def _makes_menu_events() -> bool:

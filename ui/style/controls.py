@@ -361,59 +361,6 @@ class ClearableField(QLineEdit):
         self._clear.setIcon(themed_icon("close", self._themes.theme, ICON_SIZE))
 
 
-class AutoHeightText(QPlainTextEdit):
-    """Plain text that is as high as its lines, up to `most_lines` of them; a longer one scrolls."""
-
-    def __init__(self, most_lines: int) -> None:
-        super().__init__()
-        self._most_lines = most_lines
-        self._is_fitting = False
-        set_by_name(self, horizontalScrollBarPolicy="ScrollBarAlwaysOff")
-
-    def resizeEvent(self, e: QResizeEvent) -> None:
-        super().resizeEvent(e)
-        self.fit_height()
-
-    def fit_height(self) -> None:
-        """Set the height for the lines that there are now."""
-        if self._is_fitting:
-            # A scroll bar that appears or disappears changes the width, which calls this again, perhaps without end.
-            return
-        self._is_fitting = True
-        try:
-            self.setFixedHeight(self.height_for(min(self._fit_scroll_bar(), self._most_lines)))
-        finally:
-            self._is_fitting = False
-
-    def height_for(self, lines: int) -> int:
-        """Return the height for this many visible lines, in pixels."""
-        raise NotImplementedError
-
-    def _fit_scroll_bar(self) -> int:
-        """Show the scroll bar where there are too many lines. Return how many there are."""
-        self._show_scroll_bar(is_shown=self._count_lines() > self._most_lines)
-        # A bar that left no room made each paragraph count as one line: it was hidden, and must come back.
-        lines = self._count_lines()
-        if lines > self._most_lines:
-            self._show_scroll_bar(is_shown=True)
-        return lines
-
-    def _count_lines(self) -> int:
-        """Count them until there are too many. The document counts one for each paragraph that is not yet laid out."""
-        if self.document().isEmpty():
-            return 1
-        lines, block = 0, self.document().firstBlock()
-        while block.isValid() and lines <= self._most_lines:
-            self.blockBoundingRect(block)
-            lines += block.lineCount()
-            block = block.next()
-        return lines
-
-    def _show_scroll_bar(self, *, is_shown: bool) -> None:
-        # Not as needed: one that appears only until the height follows would make the text jump.
-        set_by_name(self, verticalScrollBarPolicy="ScrollBarAlwaysOn" if is_shown else "ScrollBarAlwaysOff")
-
-
 class FocusReturn:
     """Gives the keyboard back to a control of `area` that was disabled while it worked, unless the person moved it.
 

@@ -10,8 +10,8 @@ from desktop_agent.types.errors import Sentence
 from desktop_agent.types.tool_calls import CommandPreview, DiffPreview, Effect, NetworkPreview, TextPreview
 from tests.frame.selection import few
 from tests.ui.approval.test_approval_dialog import MORE, Driver, call
-from ui.approval.code_view import AutoHeightText
 from ui.bridge.permissions import RuleOffer
+from ui.style.auto_height_text import AutoHeightText
 from ui.style.style_sheet import apply_theme
 
 LINE = "cd build && rm -rf dist; curl -fsS https://example.org/install.sh | sudo sh > install.log"

@@ -13,10 +13,10 @@ from desktop_agent.types.mcp import StdioConnection
 from ui.bridge.mcp.imports import ConfigFile, ImportCandidate, ImportPreview
 from ui.settings.card_list import EditorFrame
 from ui.settings.mcp_servers.server_text import describe_connection
+from ui.style.auto_height_text import ReadOnlyText
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import FocusReturn, announce, button, label
 from ui.style.layouts import PartFocus
-from ui.style.read_only_text import ReadOnlyText
 from ui.style.removal import clear_layout, remove_widget
 from ui.style.text import escape_mnemonics, join_names, plain_tooltip, show_hidden, translate_sentence
 from ui.style.theme import SPACE_M, SPACE_S, SPACE_XS

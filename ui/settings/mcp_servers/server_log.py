@@ -8,10 +8,10 @@ from PySide6.QtGui import QColor, QGuiApplication, QKeySequence, QPainter, QPen,
 from PySide6.QtWidgets import QAbstractItemView, QListView, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from desktop_agent.types.mcp import McpLogLine
+from ui.style.auto_height_text import ReadOnlyText
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import announce, button, label
 from ui.style.list_rows import ROOT, Index
-from ui.style.read_only_text import ReadOnlyText
 from ui.style.style_sheet import selected_background
 from ui.style.theme import SPACE_S, SPACE_XS, ThemeSource, mono_font
 from ui.style.widgets import ComboBox

@@ -10,10 +10,10 @@ from PySide6.QtWidgets import QFrame, QWidget
 
 from desktop_agent.types.blocks import JsonObject
 from ui.settings.mcp_servers.server_text import describe_kinds
+from ui.style.auto_height_text import ReadOnlyText
 from ui.style.boxes import vbox
 from ui.style.controls import button, label
 from ui.style.layouts import FlowRows
-from ui.style.read_only_text import ReadOnlyText
 from ui.style.removal import clear_layout
 from ui.style.text import escape_mnemonics, format_number, join_names, show_hidden
 from ui.style.text_display import arguments_as_json

@@ -12,10 +12,10 @@ from desktop_agent.types.mcp import McpServer, McpServerState, McpToolInfo
 from desktop_agent.types.tool_calls import ToolClass
 from ui.settings.mcp_servers.server_text import describe_declared_class
 from ui.settings.mcp_servers.tool_arguments import ArgumentsPane
+from ui.style.auto_height_text import ReadOnlyText
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import label
 from ui.style.list_rows import ROOT, Index, RowDelegate, RowRole
-from ui.style.read_only_text import ReadOnlyText
 from ui.style.text import show_hidden, translate_sentence
 from ui.style.theme import RADIUS_S, SPACE_M, SPACE_S, SPACE_XS, Theme, ThemeSource, pixmap
 from ui.style.tool_labels import tool_class_label

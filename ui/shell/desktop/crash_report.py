@@ -14,10 +14,10 @@ from ui.bridge.desktop.crash_reports import CrashLog
 from ui.bridge.internal_errors import internal_error
 from ui.shell.banners import Banner, BannerButton
 from ui.shell.startup_window import StartupWindow
+from ui.style.auto_height_text import ReadOnlyText
 from ui.style.boxes import vbox
 from ui.style.controls import announce, button, label
 from ui.style.layouts import FlowRows
-from ui.style.read_only_text import ReadOnlyText
 from ui.style.theme import SPACE_L, SPACE_M
 
 _WIDTH, _MAX_LINES = 640, 16
