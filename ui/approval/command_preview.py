@@ -125,14 +125,6 @@ class CommandView(QWidget):
     known_folder = ""
     """The folder that the header already shows."""
 
-    @property
-    def accessible_text(self) -> str:
-        """The whole preview for a screen reader."""
-        parts = [row.accessibleName() for row in parts_of(self._rows) if isinstance(row, QWidget)]
-        warning = [] if self._warning.isHidden() else [self._warning.text()]
-        texts = (self._line.text, *warning, *parts, self._hosts.accessible_text, self._sandbox_note.text)
-        return "\n".join(filter(None, texts))
-
     def show_command(self, preview: CommandPreview) -> str:
         """Show a command line with its risks, and return the heading."""
         line = show_hidden(preview.line)
@@ -244,11 +236,6 @@ class _HostList(QWidget):
         )
         self._list = CodeView(themes, self.tr("Hosts"), MAX_VISIBLE_HOSTS, MAX_VISIBLE_HOSTS)
         vbox(self._only, self._any, self._list, parent=self, spacing=SPACE_XS, margins=0)
-
-    @property
-    def accessible_text(self) -> str:
-        intro = self._any if self._only.isHidden() else self._only
-        return "" if self.isHidden() else f"{intro.text()}\n{self._list.text}"
 
     def show_hosts(self, hosts: Sequence[str], *, only: bool) -> None:
         """Show the hosts; `only` says that the sandbox enforces them."""

@@ -232,10 +232,6 @@ class ExpandableNote(QWidget):
         line.addWidget(self._toggle_button, 0, Qt.AlignmentFlag.AlignTop)
         vbox(line, self._full_text, parent=self, spacing=0, margins=0)
 
-    @property
-    def text(self) -> str:
-        return self._full_text.text()
-
     def show_note(self, short: str, whole: str) -> None:
         """Show `short` on one line; `whole` is the entire note."""
         self._short.show_text(short)

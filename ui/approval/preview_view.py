@@ -40,10 +40,6 @@ class TextView(QWidget):
         self._view.setLineWrapMode(QPlainTextEdit.LineWrapMode.WidgetWidth)
         vbox(self._view, parent=self, margins=0)
 
-    @property
-    def accessible_text(self) -> str:
-        return self._view.text
-
     def show_text(self, preview: TextPreview) -> str:
         """Show what a tool says about its effect."""
         text, omitted = truncate_text(show_hidden(translated(preview.text)))
@@ -122,12 +118,6 @@ class NetworkView(QWidget):
         top = hbox(self._method, self._host, spacing=SPACE_S, grow=self._host)
         vbox(top, self._address, self._note, parent=self, spacing=SPACE_S, margins=0)
 
-    @property
-    def accessible_text(self) -> str:
-        """The whole preview for a screen reader."""
-        parts = (self._method.text(), self._host.text(), self._address.text, self._note.text())
-        return "\n".join(filter(None, parts))
-
     def show_request(self, preview: NetworkPreview) -> str:
         """Show a request, and return the heading."""
         self._method.setText(show_hidden(preview.method))
@@ -155,10 +145,6 @@ class PictureView(QWidget):
         self._note = WrappingLabel(kind="muted")
         self._load: _ImageLoad | None = None
         vbox(self._canvas, self._note, parent=self, spacing=SPACE_S, margins=0, grow=self._canvas)
-
-    @property
-    def accessible_text(self) -> str:
-        return "\n".join(filter(None, (self._canvas.accessibleName(), self._note.text())))
 
     def show_picture(self, preview: PicturePreview) -> str:
         """Start to decode a picture, and return the heading."""

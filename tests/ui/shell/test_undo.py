@@ -414,7 +414,7 @@ def test_the_lines_of_a_file_are_shown_on_the_way(on_screen, folder):
         await run_calls(screen, folder)
         undo_dialog = await open_undo_dialog(screen)
         await screen.idle()
-        assert undo_dialog._diff.accessible_text == "agent\nmine"
+        assert undo_dialog._diff._view.text == "agent\nmine"
         undo_dialog.reject()
 
     on_screen(work, Turn(write(1)), DONE)
