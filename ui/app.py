@@ -31,7 +31,7 @@ from ui.bridge.mcp.servers import McpNotices, McpServerSettings
 from ui.bridge.model_servers import ModelServers
 from ui.bridge.organiser import Organiser
 from ui.bridge.schedule.schedules import ScheduledPrompts
-from ui.bridge.settings import Settings
+from ui.bridge.settings import Settings, SettingsSources
 from ui.bridge.storage import DiskMonitor, PictureStore
 from ui.shell.banners import BannerArea
 from ui.shell.commands.action import window_actions
@@ -185,9 +185,8 @@ class AppController:
         disk = self._disk = DiskMonitor(engine, self._tasks, self.window)
         disk.recovered.connect(self.library.refresh)
         self.mcp_servers = McpServerSettings(engine, clock, self._tasks, partial(_current_workspace, self.library), app)
-        self._settings_presenter = SettingsPresenter(
-            themes, settings, self.servers, self.mcp_servers, disk, self.library, self._tasks, self.window
-        )
+        sources = SettingsSources(settings, self.servers, self.mcp_servers, disk, self.library, self._tasks)
+        self._settings_presenter = SettingsPresenter(themes, sources, self.window)
         pages, self._organising = self._settings_presenter, self._organise(themes)
         palette = PalettePresenter(themes, self.window, self.library, self.servers, pages.show)
         WindowActions(self.window, settings, pages, self._help, palette, disk, self.exchange, self._organising)

@@ -939,10 +939,6 @@
         <translation>Die Anweisungen ihrer Ordner kommen hinzu: {0}</translation>
     </message>
     <message>
-        <source>Conversation settings</source>
-        <translation>Einstellungen der Unterhaltung</translation>
-    </message>
-    <message>
         <source>Save</source>
         <translation>Speichern</translation>
     </message>
@@ -957,6 +953,10 @@
     <message>
         <source>These settings apply to this conversation, from the next message on.</source>
         <translation>Diese Einstellungen gelten für diese Unterhaltung, ab der nächsten Nachricht.</translation>
+    </message>
+    <message>
+        <source>Conversation settings</source>
+        <translation>Einstellungen der Unterhaltung</translation>
     </message>
 </context>
 <context>
@@ -1003,10 +1003,6 @@
 <context>
     <name>CrashReportDialog</name>
     <message>
-        <source>Crash report</source>
-        <translation>Absturzbericht</translation>
-    </message>
-    <message>
         <source>This report lists versions and the parts of the program that were running. It contains nothing that you or a model wrote, and it is not sent anywhere: copy it when you report the crash. It stays in this file until the next crash:</source>
         <translation>Der Bericht nennt die Versionen und die Teile des Programms, die gerade liefen. Er enthält nichts, was Sie oder ein Modell geschrieben haben, und wird nirgendwohin gesendet: Kopieren Sie ihn, wenn Sie den Absturz melden. Bis zum nächsten Absturz bleibt er in dieser Datei:</translation>
     </message>
@@ -1021,6 +1017,10 @@
     <message>
         <source>Report</source>
         <translation>Bericht</translation>
+    </message>
+    <message>
+        <source>Crash report</source>
+        <translation>Absturzbericht</translation>
     </message>
     <message>
         <source>Copied</source>
@@ -1803,10 +1803,6 @@ Aufwärts zu: {1}</translation>
         <translation>Importieren</translation>
     </message>
     <message>
-        <source>Import from other assistants</source>
-        <translation>Aus anderen Assistenten importieren</translation>
-    </message>
-    <message>
         <source>These programs have conversations on this computer. They are copied, with their tool calls, and can be searched and continued here with any model. The programs&apos; own files are only read.</source>
         <translation>Diese Programme haben Unterhaltungen auf diesem Computer. Sie werden mit ihren Werkzeugaufrufen kopiert und lassen sich hier durchsuchen und mit jedem Modell fortsetzen. Die Dateien der Programme selbst werden nur gelesen.</translation>
     </message>
@@ -1821,6 +1817,10 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>Close</source>
         <translation>Schließen</translation>
+    </message>
+    <message>
+        <source>Import from other assistants</source>
+        <translation>Aus anderen Assistenten importieren</translation>
     </message>
 </context>
 <context>
@@ -2110,12 +2110,12 @@ Aufwärts zu: {1}</translation>
         <translation>{0}. {1}, in der Unterhaltung {2}, {3}</translation>
     </message>
     <message>
-        <source>Waiting approvals</source>
-        <translation>Wartende Freigaben</translation>
-    </message>
-    <message>
         <source>Calls that wait for you</source>
         <translation>Aufrufe, die auf Sie warten</translation>
+    </message>
+    <message>
+        <source>Waiting approvals</source>
+        <translation>Wartende Freigaben</translation>
     </message>
 </context>
 <context>
@@ -13429,12 +13429,12 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Alle {0} Unterhaltungen endgültig löschen? Das lässt sich nicht rückgängig machen.</translation>
     </message>
     <message>
-        <source>Trash</source>
-        <translation>Papierkorb</translation>
-    </message>
-    <message>
         <source>Deleted conversations</source>
         <translation>Gelöschte Unterhaltungen</translation>
+    </message>
+    <message>
+        <source>Trash</source>
+        <translation>Papierkorb</translation>
     </message>
 </context>
 <context>
@@ -13922,13 +13922,6 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>Cost: {0}</source>
         <translation>Kosten: {0}</translation>
-    </message>
-</context>
-<context>
-    <name>UsagePresenter</name>
-    <message>
-        <source>Usage</source>
-        <translation>Verbrauch</translation>
     </message>
 </context>
 <context>

@@ -27,7 +27,7 @@ from ui.bridge.mcp.servers import McpServerSettings
 from ui.bridge.model_servers import ModelServers
 from ui.bridge.organiser import Organiser
 from ui.bridge.schedule.schedules import ScheduledPrompts
-from ui.bridge.settings import Settings
+from ui.bridge.settings import Settings, SettingsSources
 from ui.bridge.storage import DiskMonitor, PictureStore
 from ui.shell.commands.actions import HelpPresenter, WindowActions
 from ui.shell.commands.command_palette import PalettePresenter
@@ -98,9 +98,8 @@ class Desk:
         self.help = HelpPresenter(themes, self.pictures, about_folder, self.tasks, self.updates, self.window)
         disk = DiskMonitor(engine, self.tasks, self.window)
         self.tool_servers = McpServerSettings(engine, self.clock, self.tasks, lambda: None, app)
-        self.settings = SettingsPresenter(
-            themes, settings, self.servers, self.tool_servers, disk, self.library, self.tasks, self.window
-        )
+        sources = SettingsSources(settings, self.servers, self.tool_servers, disk, self.library, self.tasks)
+        self.settings = SettingsPresenter(themes, sources, self.window)
         self.palette = PalettePresenter(themes, self.window, self.library, self.servers, self.settings.show)
         self.exchange = ExchangePresenter(
             themes,

@@ -186,12 +186,12 @@ async def key_was_dropped(desk: Desk) -> None:
 async def any_address(desk: Desk) -> None:
     desk.window.show_welcome()
     await asyncio.sleep(0.5)
-    row = desk.window._welcome.welcome._custom
+    row = desk.window._welcome._custom
     row._address.setText("https://gateway.example/api/v1")
     row._dialect.setCurrentIndex(2)
     row._open_mirrors()
     row._mirrors.show_addresses(("https://gateway-2.example/api/v1",))
-    scroll = desk.window._welcome.welcome.verticalScrollBar()
+    scroll = desk.window._welcome.verticalScrollBar()
     await asyncio.sleep(0.1)
     scroll.setValue(scroll.maximum())
 
@@ -261,9 +261,9 @@ async def composer_problem(desk: Desk) -> None:
 async def typed_model(desk: Desk) -> None:
     desk.window.show_welcome()
     await asyncio.sleep(0.5)
-    row = desk.window._welcome.welcome._custom
+    row = desk.window._welcome._custom
     row._address.setText("http://127.0.0.1:9000/v1")
     row._models.setText("my-model")
-    scroll = desk.window._welcome.welcome.verticalScrollBar()
+    scroll = desk.window._welcome.verticalScrollBar()
     await asyncio.sleep(0.1)
     scroll.setValue(scroll.maximum())

@@ -45,7 +45,7 @@ async def open_servers(desk: Desk, *servers: McpServer) -> McpServersForm:
 
 
 async def try_out(desk: Desk, form: McpServersForm, server_id: str, state: str = "running") -> None:
-    form.requests.test_requested.emit(server_id)
+    form.card(server_id).test()
     await until(lambda: desk.tool_servers.state(server_id).state == state)
     await until(lambda: form.card(server_id)._test.isEnabled() and (form.card(server_id).tools or state != "running"))
 

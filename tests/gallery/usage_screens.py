@@ -112,7 +112,7 @@ async def usage_none(desk: Desk) -> None:
 @scene("budget-banners")
 async def budget_banners(desk: Desk) -> None:
     await spend(desk)
-    reports = desk.settings._settings.usage
+    reports = desk.settings._sources.settings.usage
     BudgetBanners(reports, desk.window.banners, lambda: None, desk.window)
     desk.begin()
     key = UsageKey(local_today(), "aurora-large", "")

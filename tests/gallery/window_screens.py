@@ -156,7 +156,7 @@ async def settings_storage(desk: Desk) -> None:
     desk.settings.show().show_page("storage")
     page = desk.settings.show().storage
     for count in (1, 2):
-        page.backup_requested.emit()
+        page._backup.click()
         await until(lambda count=count: page._backups.count() == count)
     await asyncio.sleep(0.3)
 
@@ -200,7 +200,7 @@ async def welcome_looking(desk: Desk) -> None:
 @scene("welcome-servers", connected=False, listed=False)
 async def welcome_servers(desk: Desk) -> None:
     desk.window.show_welcome()
-    welcome = desk.window._welcome.welcome
+    welcome = desk.window._welcome
     # What is really found here must not come after what is shown.
     await until(welcome._searching.isHidden)
     servers = [FoundServer(server, None) for server in LOCAL_SERVERS]
@@ -235,7 +235,7 @@ async def welcome_narrow(desk: Desk) -> None:
 @scene("welcome-any-address-narrow", 360, 760, connected=False, listed=False)
 async def welcome_any_address_narrow(desk: Desk) -> None:
     desk.window.show_welcome()
-    bar = desk.window._welcome.welcome.verticalScrollBar()
+    bar = desk.window._welcome.verticalScrollBar()
     # Once with the page, and once with the servers that were looked for.
     for _ in range(2):
         await asyncio.sleep(0.5)

@@ -62,6 +62,7 @@ from desktop_agent.types.providers import CLOUD_PROVIDERS, LOCAL_SERVERS, Capabi
 from desktop_agent.types.search import ConversationHits, SearchChoices, SearchHit, SearchPlace, SearchResults
 from desktop_agent.types.tool_calls import DiffPreview, Effect, ToolClass
 from tests.fakes.transcript_feed import Feed, NoPictures
+from tests.ui.settings.sources import recorded_sources
 from tests.ui.texts import ROOT, Untranslated, modules, no_garbage_collection, sentence_templates, untranslated
 from ui.bridge.desktop.opening import AddressOpener
 from ui.style.list_rows import RowRole
@@ -521,7 +522,7 @@ def test_the_settings(qtbot, marked):
     from ui.settings.settings_dialog import SettingsDialog
 
     servers = ProviderPreferences(endpoints=(LOCAL_SERVERS[0], CLOUD_PROVIDERS[0]))
-    dialog = SettingsDialog(ThemeSource(), Preferences(providers=servers))
+    dialog = SettingsDialog(ThemeSource(), recorded_sources(Preferences(providers=servers)))
     qtbot.addWidget(dialog)
     dialog.show()
     dialog.providers.show_keys([CLOUD_PROVIDERS[0].id])

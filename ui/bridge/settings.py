@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from tempfile import gettempdir
+from typing import NamedTuple
 
 from PySide6.QtCore import QObject, Signal
 
@@ -17,7 +18,11 @@ from desktop_agent.types.spending import UsageGrouping, UsageReport
 from desktop_agent.types.tool_calls import ToolClass
 from ui.bridge.desktop.updates import UpdateChecks
 from ui.bridge.event_loop import BackgroundTasks, in_background
+from ui.bridge.library import ConversationLibrary
+from ui.bridge.mcp.servers import McpServerSettings
+from ui.bridge.model_servers import ModelServers
 from ui.bridge.permissions import PermissionRules
+from ui.bridge.storage import DiskMonitor
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,3 +197,18 @@ class Settings(QObject):
     async def _apply_zoom(self) -> None:
         zoom, self._pending_zoom = self._pending_zoom, None
         await self._engine.change_preferences(self.preferences.with_changes("appearance", zoom=zoom))
+
+
+class SettingsSources(NamedTuple):
+    """What the pages of the settings show and change."""
+
+    settings: Settings
+    servers: ModelServers
+    mcp_servers: McpServerSettings
+    disk: DiskMonitor
+    library: ConversationLibrary
+    tasks: BackgroundTasks
+
+    def conversation_id(self) -> str | None:
+        """Return the id of the open conversation."""
+        return None if self.library.current is None else self.library.current.id

@@ -7,6 +7,7 @@ from PySide6.QtCore import QCoreApplication, Signal
 from PySide6.QtWidgets import QCheckBox, QDialog, QWidget
 
 from ui.bridge.exchange import FoundProgram
+from ui.bridge.found_histories import FoundConversations
 from ui.style.boxes import vbox
 from ui.style.controls import button, label
 from ui.style.layouts import FlowRows
@@ -66,11 +67,9 @@ class FoundHistoriesDialog(QDialog):
 class FoundHistorySettings(QWidget):
     """A switch for each program that has conversations on this computer."""
 
-    switched = Signal(str, bool)
-    """A program, and whether its conversations are shown and searched."""
-
-    def __init__(self) -> None:
+    def __init__(self, found: FoundConversations) -> None:
         super().__init__()
+        self._found = found
         self._programs: Sequence[FoundProgram] = ()
         self._shown: Sequence[str] = ()
         self._boxes: dict[str, QCheckBox] = {}
@@ -86,6 +85,7 @@ class FoundHistorySettings(QWidget):
         layout = vbox(label(words, "muted", wrap=True), self._none, parent=self, spacing=SPACE_M, margins=0)
         layout.addLayout(self._column)
         layout.addStretch(1)
+        found.programs_found.connect(self.show_programs)
 
     def show_shown(self, programs: Sequence[str]) -> None:
         """Check the programs that are shown."""
@@ -111,7 +111,7 @@ class FoundHistorySettings(QWidget):
 
     def _create_box(self, program: FoundProgram) -> QCheckBox:
         box = _create_box(program)
-        box.toggled.connect(partial(self.switched.emit, program.program))
+        box.toggled.connect(partial(self._found.show_program, program.program))
         return box
 
 

@@ -2,12 +2,13 @@
 
 from functools import partial
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QFileDialog, QFrame, QWidget
 
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.providers import FoundModels, LocalModel, LocalPhase, LocalState
+from ui.bridge.desktop.local_models import LocalModelRunner
 from ui.forms.form import Form
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import button, label
@@ -24,15 +25,12 @@ _ACTIVE_PHASES = (LocalPhase.LOADING, LocalPhase.READY)
 class _ModelCard(QFrame):
     """A model file with its facts. A running model is not run again, but can be used in another conversation."""
 
-    pressed = Signal(object)
-    """The LocalModel."""
-
-    def __init__(self, model: LocalModel, *, can_run: bool) -> None:
+    def __init__(self, model: LocalModel, runner: LocalModelRunner, *, can_run: bool) -> None:
         super().__init__()
         self._model = model
         name = show_hidden(model.id)
         self._facts = label(kind="muted", wrap=True)
-        self._button = button("", partial(self.pressed.emit, model))
+        self._button = button("", partial(runner.run, model))
         self._button.setEnabled(can_run)
         self.setProperty("kind", "card")
         words = QWidget()
@@ -61,16 +59,11 @@ class _ModelCard(QFrame):
 
 
 class LocalModelSettings(QWidget):
-    """Emits which model to run or use; answer with `show_found` and `show_state`. `form` has the preferences."""
+    """Runs model files. `form` has the preferences."""
 
-    run_requested = Signal(object)
-    """A LocalModel."""
-    file_chosen = Signal(str)
-    stop_requested = Signal()
-    refresh_requested = Signal()
-
-    def __init__(self, themes: ThemeSource, form: Form) -> None:
+    def __init__(self, themes: ThemeSource, form: Form, runner: LocalModelRunner) -> None:
         super().__init__()
+        self._runner = runner
         self._cards: list[_ModelCard] = []
         self._shown = LocalState()
         self._searching = label(self.tr("Looking for model files on this computer…"), "muted", wrap=True)
@@ -89,7 +82,7 @@ class LocalModelSettings(QWidget):
             wrap=True,
         )
         self._state = StatusLine(themes)
-        self._stop = button(self.tr("Stop the model"), self.stop_requested.emit)
+        self._stop = button(self.tr("Stop the model"), runner.stop)
         self._list = vbox(spacing=SPACE_S)
         choose = button(self.tr("Choose a file…"), self._choose)
         again = button(self.tr("Look again"), self._refresh)
@@ -106,10 +99,13 @@ class LocalModelSettings(QWidget):
         self._no_server.hide()
         self._none.hide()
         self._stop.hide()
+        runner.found.connect(self.show_found)
+        runner.state_changed.connect(self.show_state)
+        runner.failed.connect(self.show_problem)
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
-        self.refresh_requested.emit()
+        self._runner.refresh()
 
     def show_found(self, found: FoundModels) -> None:
         """Show the models that were found, and whether a server is installed for them."""
@@ -118,9 +114,9 @@ class LocalModelSettings(QWidget):
         self._none.setVisible(not found.models)
         for card in self._cards:
             remove_widget(self._list, card)
-        self._cards = [_ModelCard(model, can_run=found.program is not None) for model in found.models]
+        can_run = found.program is not None
+        self._cards = [_ModelCard(model, self._runner, can_run=can_run) for model in found.models]
         for card in self._cards:
-            card.pressed.connect(self.run_requested)
             card.show_state(self._shown)
             self._list.addWidget(card)
 
@@ -152,12 +148,12 @@ class LocalModelSettings(QWidget):
 
     def _refresh(self) -> None:
         self._searching.show()
-        self.refresh_requested.emit()
+        self._runner.refresh()
 
     def _choose(self) -> None:
         dialog = QFileDialog(self, self.tr("Choose a model file"))
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
         dialog.setNameFilter(self.tr("Models (*.gguf)"))
-        dialog.fileSelected.connect(self.file_chosen)
+        dialog.fileSelected.connect(self._runner.run_file)
         dialog.open()

@@ -11,7 +11,7 @@ from desktop_agent.types.blocks import Outcome
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.messages import now
 from desktop_agent.types.permissions import AuditEntry, Rule, RuleScope
-from ui.bridge.permissions import rule_sentence
+from ui.bridge.permissions import PermissionRules, rule_sentence
 from ui.settings.card_list import Card, CardList, RemovalQuestion
 from ui.settings.rule_editor import effect_tag
 from ui.style.boxes import hbox, vbox
@@ -86,13 +86,13 @@ _MIN_ARGUMENTS_WIDTH = 180
 
 
 class PermissionDryRun(QWidget):
-    """Tries a call. `requested` carries the tool's name and the arguments; answer with `show_verdict`."""
+    """Tries a call of the open conversation, which is not made."""
 
-    requested = Signal(str, object)
-
-    def __init__(self, themes: ThemeSource) -> None:
+    def __init__(self, themes: ThemeSource, rules: PermissionRules, conversation_id: Callable[[], str | None]) -> None:
         super().__init__()
         self._themes = themes
+        self._rules = rules
+        self._conversation_id = conversation_id
         self._tools = ComboBox()
         self._tools.setAccessibleName(self.tr("Tool"))
         self._arguments = QLineEdit("{}")
@@ -110,6 +110,16 @@ class PermissionDryRun(QWidget):
         themes.changed.connect(self._apply_theme)
         self._apply_theme()
         self.show_tools(())
+        rules.tools_found.connect(self.show_tools)
+        rules.dry_run_finished.connect(self.show_verdict)
+
+    def refresh(self) -> None:
+        """Show the tools of the open conversation."""
+        conversation = self._conversation_id()
+        if conversation is None:
+            self.show_tools(())
+        else:
+            self._rules.find_tools(conversation)
 
     def show_tools(self, names: Sequence[str]) -> None:
         """Show the tools of the open conversation."""
@@ -129,10 +139,11 @@ class PermissionDryRun(QWidget):
 
     def _request_verdict(self) -> None:
         arguments, problem = arguments_from_json(self._arguments.text())
+        conversation = self._conversation_id()
         if arguments is None:
             self._show_answer(problem, "error")
-        elif self._tools.count():
-            self.requested.emit(self._tools.currentData(), arguments)
+        elif self._tools.count() and conversation is not None:
+            self._rules.dry_run(conversation, self._tools.currentData(), arguments)
 
     def _show_answer(self, words: str, kind: str) -> None:
         self._answer.setText(words)
@@ -148,12 +159,11 @@ MAX_CARDS = 200
 
 
 class RuleSettings(QWidget):
-    """The page of rules, and a dry run of them. Answer with `show_rules`."""
+    """The page of rules, and a dry run of them."""
 
-    revoke_requested = Signal(str)
-
-    def __init__(self, themes: ThemeSource) -> None:
+    def __init__(self, themes: ThemeSource, rules: PermissionRules, conversation_id: Callable[[], str | None]) -> None:
         super().__init__()
+        self._source = rules
         self._rules: tuple[Rule, ...] = ()
         self._none = label(
             self.tr("There are no rules. To make one, choose “Always allow…” when you are asked about a call."),
@@ -164,7 +174,7 @@ class RuleSettings(QWidget):
         self._more.hide()
         self._cards = CardList()
         self._card_of: dict[str, RuleCard] = {}
-        self.dry_run = PermissionDryRun(themes)
+        self.dry_run = PermissionDryRun(themes, rules, conversation_id)
         words = self.tr(
             "Rules decide about calls before the mode does. Denied calls never run. Allowed calls run without "
             "asking, unless content from outside came into the conversation."
@@ -173,6 +183,16 @@ class RuleSettings(QWidget):
         standing = label(self.tr("Saved rules"), "strong")
         parts = (intro, trial, self.dry_run, standing, self._none, self._cards, self._more)
         vbox(*parts, parent=self, spacing=SPACE_M, margins=0, end_stretch=True)
+        rules.changed.connect(self._on_changed)
+
+    def refresh(self) -> None:
+        """Show the current rules, and the tools of the open conversation."""
+        self.show_rules(self._source.all())
+        self.dry_run.refresh()
+
+    def _on_changed(self) -> None:
+        if self.window().isVisible():
+            self.show_rules(self._source.all())
 
     def show_rules(self, rules: Sequence[Rule]) -> None:
         """Show the standing rules; a question on a card stays."""
@@ -191,7 +211,7 @@ class RuleSettings(QWidget):
         if card is not None:
             card.show_history(rule)
             return card
-        return RuleCard(rule, partial(self.revoke_requested.emit, rule.id))
+        return RuleCard(rule, partial(self._source.revoke, rule.id))
 
 
 _MAX_LINE_LENGTH = 200
@@ -201,10 +221,9 @@ _DETAILS_HEIGHT = 180
 class AuditLogSettings(QWidget):
     """One row for each call, newest first; the selected one in full below."""
 
-    more_requested = Signal()
     export_requested = Signal()
 
-    def __init__(self, themes: ThemeSource) -> None:
+    def __init__(self, themes: ThemeSource, rules: PermissionRules) -> None:
         super().__init__()
         self._themes = themes
         self._entries: tuple[AuditEntry, ...] = ()
@@ -218,7 +237,7 @@ class AuditLogSettings(QWidget):
         self._details.setAccessibleName(self.tr("Details of the decision"))
         self._details.setProperty("kind", "code")
         self._details.setFixedHeight(_DETAILS_HEIGHT)
-        self._more = button(self.tr("Show older"), self.more_requested.emit)
+        self._more = button(self.tr("Show older"), rules.read_more)
         self._export = button(self.tr("Export…"), self.export_requested.emit)
         foot = hbox(self._more, spacing=SPACE_S, end_stretch=True)
         foot.addWidget(self._export)
@@ -229,12 +248,13 @@ class AuditLogSettings(QWidget):
         layout.insertWidget(1, self._none, 1, Qt.AlignmentFlag.AlignTop)
         themes.changed.connect(self._redraw)
         self.show_entries((), is_all=True)
+        rules.read.connect(self.show_entries)
 
     @Slot()
     def _redraw(self) -> None:
         self._show_details(self._list.currentRow())
 
-    def show_entries(self, entries: Sequence[AuditEntry], *, is_all: bool) -> None:
+    def show_entries(self, entries: Sequence[AuditEntry], is_all: bool) -> None:  # noqa: FBT001  # a slot
         """Show the entries, newest first; `is_all`: there are no older ones."""
         self._entries = tuple(entries)
         chosen = self._list.currentRow()

@@ -15,7 +15,7 @@ from PySide6.QtWidgets import (
 )
 
 from desktop_agent.types.providers import Price
-from ui.bridge.settings import ModelPriceEntry
+from ui.bridge.settings import ModelPriceEntry, Settings
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import ClearableField, button, label
 from ui.style.list_rows import ROOT, Index
@@ -172,12 +172,10 @@ _SERVER_WIDTH = 84
 class PriceSettings(QWidget):
     """The prices, edited in place (F2 or double click), with a reset to what is shipped."""
 
-    price_changed = Signal(str, str, object)
-    """Vendor, model, and a Price with the changed numbers, or None to reset."""
-
-    def __init__(self, themes: ThemeSource) -> None:
+    def __init__(self, themes: ThemeSource, settings: Settings) -> None:
         super().__init__()
         self._themes = themes
+        self._settings = settings
         self._rows = PriceTableModel(self)
         self._filtered = QSortFilterProxyModel(self)
         self._filter = ClearableField(themes, self.tr("Filter by server or model"))
@@ -186,13 +184,17 @@ class PriceSettings(QWidget):
         self._reset = button(self.tr("Reset"), self._reset_row, name=self.tr("Reset to the original price"))
         self._configure_table()
         self._build_layout()
-        self._rows.price_edited.connect(self.price_changed)
+        self._rows.price_edited.connect(settings.change_price)
         self._filter.textChanged.connect(self._filtered.setFilterFixedString)
         self._table.selectionModel().currentChanged.connect(self._refresh)
         self._rows.dataChanged.connect(self._refresh)
         themes.changed.connect(self._apply_zoom)
         self._apply_zoom()
         self._refresh()
+
+    def refresh(self) -> None:
+        """Show the prices now in force."""
+        self.show_models(self._settings.prices())
 
     def show_models(self, models: Sequence[ModelPriceEntry]) -> None:
         """Show the models without a signal."""
@@ -210,7 +212,7 @@ class PriceSettings(QWidget):
     def _reset_row(self) -> None:
         row = self._current()
         if row is not None:
-            self.price_changed.emit(row.vendor, row.model, None)
+            self._settings.change_price(row.vendor, row.model, None)
 
     def _apply_zoom(self) -> None:
         zoom = self._themes.zoom / 100

@@ -8,8 +8,10 @@ from pydantic import SecretStr
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QVBoxLayout, QWidget
 
-from desktop_agent.types.errors import Sentence
+from desktop_agent.types.errors import SecretsUnavailable, Sentence
 from desktop_agent.types.providers import Endpoint
+from ui.bridge.event_loop import BackgroundTasks
+from ui.bridge.model_servers import ModelServers
 from ui.forms.controls import Control, text_line
 from ui.forms.form import TABLE
 from ui.settings.card_list import CardEditor, RemovalQuestion
@@ -28,7 +30,7 @@ from ui.style.server_fields import (
     complete_web_address,
     dialect_names,
 )
-from ui.style.text import join_names, join_sentences
+from ui.style.text import join_names, join_sentences, translate_sentence
 from ui.style.theme import SPACE_M, SPACE_S, SPACE_XS, ThemeSource
 
 
@@ -123,7 +125,7 @@ class EndpointEditor(CardEditor):
 
 
 class EndpointCard(QFrame):
-    """The card of one endpoint; what its buttons request is emitted by the page."""
+    """The card of one endpoint."""
 
     def __init__(self, themes: ThemeSource, endpoint: Endpoint, page: "ProviderSettings") -> None:
         super().__init__()
@@ -140,12 +142,13 @@ class EndpointCard(QFrame):
         self._field = ApiKeyField(self.tr("API key for {0}").format(title), self.tr("Paste a new API key"))
         self._change = button(self.tr("Change key"), self._open_field, name=self.tr("Change key of {0}").format(title))
         self._edit = button(self.tr("Edit"), self._open_editor, name=self.tr("Edit {0}").format(title))
-        test = partial(page.test_requested.emit, endpoint.id)
+        servers = page.servers
+        test = partial(servers.test, endpoint.id)
         self._test = button(self.tr("Test"), test, name=self.tr("Test {0}").format(title))
         self._key_removal, self._removal = self._key_question(), self._server_question()
-        self._key_removal.confirmed.connect(partial(page.key_removed.emit, endpoint.id))
-        self._removal.confirmed.connect(partial(page.endpoint_removed.emit, endpoint.id))
-        self._field.key_entered.connect(partial(page.key_submitted.emit, endpoint.id))
+        self._key_removal.confirmed.connect(partial(servers.remove_key, endpoint.id))
+        self._removal.confirmed.connect(partial(servers.remove, endpoint.id))
+        self._field.key_entered.connect(partial(servers.replace_key, endpoint.id))
         self._field.hide()
         self._for_session = SessionKeyLink(self._field, self._submit_session_key)
         self.setProperty("kind", "card")
@@ -218,7 +221,7 @@ class EndpointCard(QFrame):
     def _submit_session_key(self) -> None:
         key = self._field.text().strip()
         if key:
-            self._page.session_key_submitted.emit(self._endpoint.id, SecretStr(key))
+            self._page.servers.replace_key(self._endpoint.id, SecretStr(key), session_only=True)
 
     def _header_layout(self) -> QVBoxLayout:
         title = label(self._endpoint.title, "strong", wrap=True)
@@ -258,23 +261,16 @@ class EndpointCard(QFrame):
 
 
 class ProviderSettings(QWidget):
-    """The page of providers. Answer its requests with `show_state`, `show_endpoints` and `show_keys`."""
+    """The page of providers."""
 
-    key_submitted = Signal(str, object)
-    """Endpoint id and SecretStr."""
-    session_key_submitted = Signal(str, object)
-    """The same, to be kept in memory only."""
-    key_removed = Signal(str)
-    test_requested = Signal(str)
-    endpoint_removed = Signal(str)
-    endpoint_edited = Signal(object)
-    """The edited Endpoint."""
     connect_requested = Signal()
     local_requested = Signal()
 
-    def __init__(self, themes: ThemeSource) -> None:
+    def __init__(self, themes: ThemeSource, servers: ModelServers, tasks: BackgroundTasks) -> None:
         super().__init__()
         self._themes = themes
+        self.servers = servers
+        self._tasks = tasks
         self._cards: dict[str, EndpointCard] = {}
         self._endpoints: Sequence[Endpoint] = ()
         self._stored_keys: frozenset[str] = frozenset()
@@ -287,6 +283,23 @@ class ProviderSettings(QWidget):
         vbox(
             self._keyring_label, self._none, self._list, foot, parent=self, spacing=SPACE_M, margins=0, end_stretch=True
         )
+        servers.state_changed.connect(self._on_state)
+        servers.endpoints_changed.connect(self.refresh)
+
+    def refresh(self) -> None:
+        """Show which servers have a key, and the keyring."""
+        self._tasks.start(self._find_keys())
+
+    async def _find_keys(self) -> None:
+        self.show_keys(await self.servers.saved.servers_with_keys())
+        try:
+            self.show_keyring(await self.servers.saved.keyring_name())
+        except SecretsUnavailable as error:
+            self.show_no_keyring(translate_sentence(error.sentence))
+
+    def _on_state(self, endpoint_id: str, state: str, sentence: Sentence | str) -> None:
+        self.show_state(endpoint_id, Status(state), sentence)
+        self.refresh()
 
     def show_keyring(self, name: str) -> None:
         """Show which keyring stores the keys."""
@@ -339,11 +352,11 @@ class ProviderSettings(QWidget):
             card.show_state(state, sentence)
 
     def on_edited(self, changed: Endpoint) -> None:
-        """Emit the change, and note if it removes the key, which is then asked for."""
+        """Save the change, and note if it removes the key, which is then asked for."""
         old = next(endpoint for endpoint in self._endpoints if endpoint.id == changed.id)
         if changed.id in self._stored_keys and not changed.origins <= old.origins:
             self._invalidated_keys.add(changed.id)
-        self.endpoint_edited.emit(changed)
+        self.servers.edit(changed)
 
 
 _KEYRINGS = {

@@ -20,6 +20,8 @@ from PySide6.QtWidgets import (
 
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.preferences import LANGUAGE_NAMES, Preferences
+from ui.bridge.model_servers import ModelServers
+from ui.bridge.settings import Settings, SettingsSources
 from ui.forms.form import SETTINGS, Form
 from ui.forms.model_fields import add_model_fields, typed_value
 from ui.settings.found_histories import FoundHistorySettings
@@ -84,33 +86,32 @@ def _keep_in_view(scroll: QScrollArea, row: QWidget, control: QWidget) -> None:
 class SettingsDialog(QDialog):
     """The settings, shown with `open()` or `show()`. Changes take effect at once."""
 
-    preferences_changed = Signal(object)
-    """Preferences."""
     about_requested = Signal()
     restart_requested = Signal()
-    audit_log_requested = Signal()
-    """The page of decisions was selected."""
 
     _can_restart = False
 
-    def __init__(self, themes: ThemeSource, preferences: Preferences, parent: QWidget | None = None) -> None:
+    def __init__(self, themes: ThemeSource, sources: SettingsSources, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        settings, servers, mcp_servers, disk, library, tasks = sources
         self._themes = themes
-        self._preferences = preferences
+        self._sources = sources
+        self._preferences = settings.preferences
         self._forms: dict[str, Form] = {}
-        self.providers = ProviderSettings(themes)
-        self.prices = PriceSettings(themes)
+        self.providers = ProviderSettings(themes, servers, tasks)
+        self.prices = PriceSettings(themes, settings)
         self.modes = ModeSettings()
         self.specialists = SpecialistSettings()
-        self.mcp_servers = McpServersForm(themes)
-        self.rules = RuleSettings(themes)
-        self.decisions = AuditLogSettings(themes)
+        self.mcp_servers = McpServersForm(themes, mcp_servers)
+        self.rules = RuleSettings(themes, settings.rules, sources.conversation_id)
+        self.decisions = AuditLogSettings(themes, settings.rules)
         self.shortcuts = ShortcutSettings(themes)
-        self.histories = FoundHistorySettings()
-        self.storage = StorageSettings(themes, self._create_form("storage"))
+        self.histories = FoundHistorySettings(library.found)
+        self.storage = StorageSettings(themes, self._create_form("storage"), disk, tasks)
         self.spelling = SpellingSettings(self._create_form("spelling", ("check",)))
-        self.local = LocalModelSettings(themes, self._create_form("local", ("idle_minutes", "context_tokens")))
-        self.usage = UsageSettings(themes, self._create_form("usage"))
+        local_form = self._create_form("local", ("idle_minutes", "context_tokens"))
+        self.local = LocalModelSettings(themes, local_form, servers.local)
+        self.usage = UsageSettings(themes, self._create_form("usage"), settings.usage)
         self._problem = StatusLine(themes)
         self._restart = button(self.tr("Restart now"), self.restart_requested.emit)
         self._scrolls: dict[str, QScrollArea] = {}
@@ -130,7 +131,33 @@ class SettingsDialog(QDialog):
         self.modes.changed.connect(partial(self._change_preference, "modes", "defined"))
         self.specialists.changed.connect(partial(self._change_preference, "specialists", "defined"))
         self.shortcuts.keys_changed.connect(partial(self._change_preference, "shortcuts", "keys"))
-        self._show(preferences, None)
+        self._show(settings.preferences, None)
+        self._connect(settings, servers)
+
+    def _connect(self, settings: Settings, servers: ModelServers) -> None:
+        settings.changed.connect(self.set_preferences)
+        settings.prices_changed.connect(self.prices.refresh)
+        # The model picker shows prices too.
+        settings.prices_changed.connect(servers.refresh_models)
+        settings.tools.found.connect(self.modes.show_tools)
+        settings.tools.found.connect(self.specialists.show_tools)
+        servers.models_changed.connect(self.specialists.show_models)
+        servers.models_changed.connect(self.prices.refresh)
+        servers.local.ready.connect(self._on_model_ready)
+        self.providers.local_requested.connect(partial(self.show_page, "local"))
+
+    def refresh(self) -> None:
+        """Show what is so now on all pages."""
+        for page in (self.providers, self.prices, self.rules, self.mcp_servers, self.storage, self.usage):
+            page.refresh()
+        self._sources.settings.tools.find(self._sources.conversation_id())
+        self._sources.servers.refresh_models()
+        self._sources.library.found.find()
+
+    def _on_model_ready(self) -> None:
+        # Loading may take minutes: the person may be on another page by then.
+        if self.local.isVisible():
+            self.hide()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -226,7 +253,7 @@ class SettingsDialog(QDialog):
     def _change_preference(self, section: str, name: str, value: Any) -> None:
         self._preferences = self._preferences.with_changes(section, **{name: value})
         self._show_language_note()
-        self.preferences_changed.emit(self._preferences)
+        self._sources.settings.change(self._preferences)
 
     def _create_form(self, name: str, fields: tuple[str, ...] = ()) -> Form:
         form = self._forms[name] = Form(SETTINGS)
@@ -285,7 +312,7 @@ class SettingsDialog(QDialog):
         self._pages.setCurrentWidget(self._scrolls[self._rows[row]])
         self._menu.setCurrentIndex(row)
         if self._rows[row] == "decisions":
-            self.audit_log_requested.emit()
+            self._sources.settings.rules.read_newest()
 
     def _on_found(self, row: SettingRow) -> None:
         if row.field:

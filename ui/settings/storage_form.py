@@ -5,12 +5,16 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QCoreApplication, Qt, Signal
+from PySide6.QtCore import QCoreApplication, Qt
 from PySide6.QtWidgets import QFileDialog, QListWidget, QListWidgetItem, QWidget
 
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.messages import now
 from ui.bridge.backups import Backup, MigrationCopy, StoredCounts
+from ui.bridge.desktop.opening import AddressOpener
+from ui.bridge.event_loop import BackgroundTasks
+from ui.bridge.single_instance import start_program
+from ui.bridge.storage import DiskMonitor
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import FocusReturn, button, label, set_style_property
 from ui.style.layouts import FlowRows
@@ -30,40 +34,28 @@ _MAX_LIST_HEIGHT = 200
 class StorageSettings(QWidget):
     """The data folder, its last check, and its backups."""
 
-    check_requested = Signal()
-    folder_requested = Signal()
-    """Show the data folder in the file manager."""
-    backup_requested = Signal()
-    restore_requested = Signal(object, object)
-    """The Path of a backup, and that of a new folder."""
-    backup_deleted = Signal(object)
-    copy_requested = Signal(object, object)
-    """The Path of a copy that was made before an upgrade, and that of a new folder."""
-    copy_deleted = Signal(object)
-    compact_requested = Signal()
-    cancel_requested = Signal()
-    program_requested = Signal(object)
-    """The Path of a data folder to start the program with."""
-
-    def __init__(self, themes: ThemeSource, form: QWidget) -> None:
+    def __init__(self, themes: ThemeSource, form: QWidget, disk: DiskMonitor, tasks: BackgroundTasks) -> None:
         super().__init__()
         self._themes = themes
-        self._folder = label(wrap=True)
+        self._disk = disk
+        self._tasks = tasks
+        self._opener = AddressOpener(self)
+        self._folder = label(disk.folder, wrap=True)
         self._size = label(kind="muted", wrap=True)
         self._last_check = label(kind="muted", wrap=True)
         self._check_state = StatusLine(themes)
-        self._check = button(self.tr("Check now"), self.check_requested.emit)
-        self._open_folder = button(self.tr("Open folder"), self.folder_requested.emit)
-        self._backup = button(self.tr("Back up now"), self.backup_requested.emit, "primary")
+        self._check = button(self.tr("Check now"), disk.check)
+        self._open_folder = button(self.tr("Open folder"), lambda: self._opener.open_folder(Path(disk.folder)))
+        self._backup = button(self.tr("Back up now"), disk.backups.back_up, "primary")
         self._restore = button(self.tr("Restore into a new folder…"), self._choose_folder)
         self._delete = button(self.tr("Delete backup…"), self._delete_backup)
         self._compact = button(self.tr("Compact"), self._request_compacting)
-        self._cancel_compacting = button(self.tr("Cancel compacting"), self.cancel_requested.emit)
-        self._cancel = button(self.tr("Cancel"), self.cancel_requested.emit)
+        self._cancel_compacting = button(self.tr("Cancel compacting"), disk.backups.cancel)
+        self._cancel = button(self.tr("Cancel"), disk.backups.cancel)
         self._open_program = button(self.tr("Open the restored folder"), self._request_program, "primary")
         self._backup_state = StatusLine(themes)
         self._backups = QListWidget()
-        self._copies = _MigrationCopies()
+        self._copies = _MigrationCopies(disk.backups.open_copy, self._delete_copy)
         self._new_folder: Path | None = None
         self._no_backups = label(self.tr("There is no backup yet."), "muted", wrap=True)
         self._dialog: QFileDialog | None = None
@@ -74,10 +66,16 @@ class StorageSettings(QWidget):
         self.setMinimumWidth(SPACE_L)
         self.show_last_check(None)
         self.show_backups(())
+        self._connect(disk)
 
-    def show_folder(self, folder: str) -> None:
-        """Show the path of the data folder."""
-        self._folder.setText(folder)
+    def refresh(self) -> None:
+        """Show what is stored now."""
+        self._tasks.start(self._count())
+        self._disk.backups.refresh()
+
+    async def _count(self) -> None:
+        self.show_last_check(await self._disk.last_check())
+        self.show_size(*await self._disk.count())
 
     def show_size(self, counts: StoredCounts, size: int) -> None:
         """Show how much is stored; `size` is in bytes."""
@@ -97,11 +95,12 @@ class StorageSettings(QWidget):
         self._check_state.show_state(Status.BUSY, self.tr("Checking…"))
         self._refresh()
 
-    def show_result(self, sentence: Sentence, *, is_whole: bool) -> None:
+    def show_result(self, sentence: Sentence, is_whole: bool) -> None:  # noqa: FBT001  a slot
         """Show the result of a check."""
         self._is_checking = False
         self._check_state.show_state(Status.OK if is_whole else Status.ERROR, sentence)
         self._refresh()
+        self._tasks.start(self._count())
 
     def show_backups(self, backups: Sequence[Backup]) -> None:
         """Show the backups, the newest first; a new one is selected, unless the program wrote it by itself."""
@@ -118,10 +117,6 @@ class StorageSettings(QWidget):
         self._no_backups.setVisible(not backups)
         self._refresh()
 
-    def show_copies(self, copies: Sequence[MigrationCopy]) -> None:
-        """Show the copies that were made before an upgrade."""
-        self._copies.show_copies(copies)
-
     def show_begun(self, sentence: Sentence) -> None:
         """Show what has begun."""
         self._is_busy = True
@@ -135,11 +130,12 @@ class StorageSettings(QWidget):
         """Offer to start the program with a restored folder."""
         self._new_folder = folder
 
-    def show_done(self, sentence: Sentence, *, went_well: bool) -> None:
+    def show_done(self, sentence: Sentence, went_well: bool) -> None:  # noqa: FBT001  a slot
         """Show how the work ended."""
         self._work_state.show_state(Status.OK if went_well else Status.ERROR, sentence)
         self._is_busy = self._is_compacting = False
         self._refresh()
+        self._tasks.start(self._count())
 
     @property
     def _work_state(self) -> StatusLine:
@@ -148,7 +144,7 @@ class StorageSettings(QWidget):
 
     def _request_compacting(self) -> None:
         self._is_compacting = True
-        self.compact_requested.emit()
+        self._disk.backups.compact()
 
     def _backup_item(self, backup: Backup) -> QListWidgetItem:
         when, counts = exact_date(backup.created_at, now()), backup.counts
@@ -171,19 +167,19 @@ class StorageSettings(QWidget):
         backup = self._selected_backup()
         if backup is None or self._dialog is not None:
             return
-        self._dialog = _ask_new_folder(self, partial(self.restore_requested.emit, backup))
+        self._dialog = _ask_new_folder(self, partial(self._disk.backups.restore, backup))
         self._dialog.finished.connect(self._on_dialog_closed)
 
     def _delete_backup(self) -> None:
         backup = self._selected_backup()
         if backup is not None:
             words = self.tr("It cannot be brought back. Conversations and other backups stay.")
-            self._ask(self.tr("Delete this backup?"), words, partial(self.backup_deleted.emit, backup))
+            self._ask(self.tr("Delete this backup?"), words, partial(self._disk.backups.delete, backup))
 
     def _delete_copy(self, path: Path) -> None:
         words = self.tr("It cannot be brought back. Your current conversations stay.")
         question = self.tr("Delete the copy that was made before an upgrade?")
-        self._ask(question, words, partial(self.copy_deleted.emit, path))
+        self._ask(question, words, partial(self._disk.backups.delete, path))
 
     def _ask(self, question: str, words: str, delete: Callable[[], object]) -> None:
         box = QuestionBox(self._themes, self.tr("Delete backup"), question, words, self)
@@ -199,7 +195,7 @@ class StorageSettings(QWidget):
 
     def _request_program(self) -> None:
         if self._new_folder is not None:
-            self.program_requested.emit(self._new_folder)
+            start_program(self._new_folder)
 
     def _on_dialog_closed(self) -> None:
         self._dialog = None
@@ -224,14 +220,21 @@ class StorageSettings(QWidget):
         # One primary action at a time.
         set_style_property(self._backup, "kind", "" if offers_program else "primary")
 
+    def _connect(self, disk: DiskMonitor) -> None:
+        disk.checking.connect(self.show_checking)
+        disk.checked.connect(self.show_result)
+        disk.backups.changed.connect(self.show_backups)
+        disk.backups.copies_changed.connect(self._copies.show_copies)
+        disk.backups.begun.connect(self.show_begun)
+        disk.backups.done.connect(self.show_done)
+        disk.backups.restored.connect(self.offer_program)
+
     def _build(self, themes: ThemeSource, form: QWidget) -> None:
         self._folder.setTextInteractionFlags(
             Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
         )
         self._folder.setAccessibleDescription(self.tr("Data folder"))
         self._compact.setToolTip(self.tr("Frees the space of deleted conversations"))
-        self._copies.open_requested.connect(self.copy_requested)
-        self._copies.deleted.connect(self._delete_copy)
         self._check.setToolTip(self.tr("Reads everything saved, and repairs damage if possible"))
         self._backups.setAccessibleName(self.tr("Backups"))
         self._backups.setItemDelegate(RowDelegate(themes, self._backups))
@@ -270,11 +273,10 @@ class StorageSettings(QWidget):
 class _MigrationCopies(QWidget):
     """The copies that were made before an upgrade, each with its buttons. Hidden while there is none."""
 
-    open_requested = Signal(object, object)
-    deleted = Signal(object)
-
-    def __init__(self) -> None:
+    def __init__(self, open_copy: Callable[[Path, Path], object], delete: Callable[[Path], object]) -> None:
+        """`open_copy` gets the Path of a copy, and that of a new folder."""
         super().__init__()
+        self._open_copy, self._delete = open_copy, delete
         about = self.tr(
             "Before a new version changes how conversations are saved, it makes a copy. You can open the copy in a "
             "new folder, with your current pictures and settings."
@@ -299,12 +301,12 @@ class _MigrationCopies(QWidget):
         facts = (written, exact_date(copy.created_at, now()), _counts_text(copy.counts), format_bytes(copy.size))
         words = " · ".join(facts)
         open_ = button(self.tr("Open in a new folder…"), lambda: self._choose(copy), name=written)
-        delete = button(self.tr("Delete…"), lambda: self.deleted.emit(copy.path), name=self.tr("Delete this copy"))
+        delete = button(self.tr("Delete…"), lambda: self._delete(copy.path), name=self.tr("Delete this copy"))
         vbox(label(words, wrap=True), FlowRows((open_, delete)), parent=row, spacing=SPACE_S, margins=0)
         return row
 
     def _choose(self, copy: MigrationCopy) -> None:
-        _ask_new_folder(self, partial(self.open_requested.emit, copy.path))
+        _ask_new_folder(self, partial(self._open_copy, copy.path))
 
 
 def _counts_text(counts: StoredCounts) -> str:

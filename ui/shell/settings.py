@@ -1,28 +1,21 @@
 """Keep the settings dialog in step with preferences, servers, rules and storage."""
 
-from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
-from desktop_agent.types.errors import AgentError, SecretsUnavailable, Sentence
+from desktop_agent.types.errors import AgentError
 from desktop_agent.types.preferences import AppearancePreferences, Preferences
-from ui.bridge.event_loop import BackgroundTasks
-from ui.bridge.library import ConversationLibrary
-from ui.bridge.mcp.servers import McpServerSettings
-from ui.bridge.model_servers import ModelServers
-from ui.bridge.settings import Settings
-from ui.bridge.storage import DiskMonitor
+from ui.bridge.settings import SettingsSources
+from ui.shell.attachments import FileSaver
 from ui.shell.window import MainWindow
 from ui.style.controls import show_in_front
-from ui.style.server_fields import Status
-from ui.style.text import translate_sentence
 from ui.style.theme import READING_WIDTH, ReadingStyle, ThemeSource
 
 if TYPE_CHECKING:
     from ui.settings.settings_dialog import SettingsDialog
-    from ui.shell.settings_pages import PagePresenter
+    from ui.settings.usage.usage_page import UsageSettings
 
 LINE_WIDTHS = {"narrow": 600, "medium": READING_WIDTH, "wide": 1040, "full": 1 << 16}
 """Pixels at 100 % zoom."""
@@ -47,30 +40,15 @@ class SettingsPresenter(QObject):
     dialog_created = Signal(object)
     """The SettingsDialog, before it is shown for the first time."""
 
-    def __init__(
-        self,
-        themes: ThemeSource,
-        settings: Settings,
-        servers: ModelServers,
-        mcp_servers: McpServerSettings,
-        disk: DiskMonitor,
-        library: ConversationLibrary,
-        tasks: BackgroundTasks,
-        window: MainWindow,
-    ) -> None:
+    def __init__(self, themes: ThemeSource, sources: SettingsSources, window: MainWindow) -> None:
         super().__init__(window)
         self._themes = themes
-        self._settings = settings
-        self._servers = servers
-        self._mcp_servers = mcp_servers
-        self._disk = disk
-        self._library = library
-        self._tasks = tasks
+        self._sources = sources
         self._window = window
-        self._presenters: Sequence[PagePresenter] = ()
+        self._saver = FileSaver(sources.tasks, self)
         self._dialog: SettingsDialog | None = None
-        settings.changed.connect(self._apply_reading_style)
-        self._apply_reading_style(settings.preferences)
+        sources.settings.changed.connect(self._apply_reading_style)
+        self._apply_reading_style(sources.settings.preferences)
 
     def show(self, page: str = "", field: str = "") -> "SettingsDialog":
         """Open the dialog; if named, show this page and focus this field of it."""
@@ -93,11 +71,7 @@ class SettingsPresenter(QObject):
         self._dialog.offer_restart(is_possible=can_restart())
         self._dialog.offer_updates(why_not=update_source().why_not)
         self.opened.emit(self._dialog)
-        self._tasks.start(self._show_keys())
-        self._show_prices()
-        for presenter in self._presenters:
-            presenter.refresh()
-        self._library.found.find()
+        self._dialog.refresh()
         show_in_front(self._dialog)
         return self._dialog
 
@@ -113,73 +87,24 @@ class SettingsPresenter(QObject):
 
     def _create_dialog(self) -> "SettingsDialog":
         from ui.settings.settings_dialog import SettingsDialog
-        from ui.shell.settings_pages import (
-            AgentSettingsPresenter,
-            McpServersPresenter,
-            RulesPresenter,
-            StoragePresenter,
-            connect_local_models,
-        )
-        from ui.shell.usage import UsagePresenter
 
-        dialog = SettingsDialog(self._themes, self._settings.preferences, self._window)
-        dialog.preferences_changed.connect(self._settings.change)
-        providers = dialog.providers
-        providers.key_submitted.connect(self._servers.replace_key)
-        providers.session_key_submitted.connect(partial(self._servers.replace_key, session_only=True))
-        providers.key_removed.connect(self._servers.remove_key)
-        providers.test_requested.connect(self._servers.test)
-        providers.endpoint_removed.connect(self._servers.remove)
-        providers.endpoint_edited.connect(self._servers.edit)
-        dialog.prices.price_changed.connect(self._settings.change_price)
-        self._settings.prices_changed.connect(self._on_prices)
-        self._servers.models_changed.connect(self._show_prices)
-        providers.connect_requested.connect(dialog.hide)
-        providers.connect_requested.connect(self._window.show_welcome)
+        dialog = SettingsDialog(self._themes, self._sources, self._window)
+        dialog.providers.connect_requested.connect(dialog.hide)
+        dialog.providers.connect_requested.connect(self._window.show_welcome)
+        dialog.decisions.export_requested.connect(partial(self._export_decisions, dialog))
+        dialog.usage.export_requested.connect(partial(self._export_usage, dialog.usage))
         dialog.about_requested.connect(self.about_requested)
         dialog.restart_requested.connect(partial(self._window.quit, starts_again=True))
-        providers.local_requested.connect(lambda: dialog.show_page("local"))
-        connect_local_models(dialog, self._servers.local)
-        self._settings.changed.connect(dialog.set_preferences)
-        self._servers.state_changed.connect(self._on_state)
-        self._servers.endpoints_changed.connect(lambda: self._tasks.start(self._show_keys()))
-        self._library.found.programs_found.connect(dialog.histories.show_programs)
-        dialog.histories.switched.connect(self._library.found.show_program)
-        self._presenters = (
-            RulesPresenter(dialog, self._settings.rules, self._tasks, self._current_conversation_id),
-            AgentSettingsPresenter(dialog, self._settings.tools, self._servers, self._current_conversation_id),
-            McpServersPresenter(dialog.mcp_servers, self._mcp_servers),
-            StoragePresenter(dialog.storage, self._disk, self._tasks),
-            UsagePresenter(dialog.usage, self._settings.usage, self._tasks),
-        )
         self.dialog_created.emit(dialog)
         return dialog
 
+    def _export_decisions(self, dialog: "SettingsDialog") -> None:
+        rules = self._sources.settings.rules
+        self._saver.ask(dialog, "decisions.jsonl", lambda: rules.as_json_lines().encode())
+
+    def _export_usage(self, page: "UsageSettings") -> None:
+        report, reports = page.report, self._sources.settings.usage
+        self._saver.ask_path(page, f"{self.tr('Usage')}.csv", partial(reports.export, report))
+
     def _apply_reading_style(self, preferences: Preferences) -> None:
         self._themes.set_reading_style(reading_style(preferences.appearance))
-
-    def _current_conversation_id(self) -> str | None:
-        return None if self._library.current is None else self._library.current.id
-
-    def _on_state(self, endpoint_id: str, state: str, sentence: Sentence | str) -> None:
-        if self._dialog is not None:
-            self._dialog.providers.show_state(endpoint_id, Status(state), sentence)
-            self._tasks.start(self._show_keys())
-
-    def _on_prices(self) -> None:
-        """Show the prices, also in the model picker."""
-        self._show_prices()
-        self._servers.refresh_models()
-
-    def _show_prices(self) -> None:
-        if self._dialog is not None:
-            self._dialog.prices.show_models(self._settings.prices())
-
-    async def _show_keys(self) -> None:
-        if self._dialog is None:
-            return
-        self._dialog.providers.show_keys(await self._servers.saved.servers_with_keys())
-        try:
-            self._dialog.providers.show_keyring(await self._servers.saved.keyring_name())
-        except SecretsUnavailable as error:
-            self._dialog.providers.show_no_keyring(translate_sentence(error.sentence))

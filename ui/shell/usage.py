@@ -1,49 +1,14 @@
-"""Usage: its page in the settings, and the banners about budgets."""
+"""The banners about budgets."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject
 
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.spending import BudgetState
-from ui.bridge.event_loop import BackgroundTasks
 from ui.bridge.settings import UsageReports
 from ui.settings.usage.usage_text import budget_figures, budget_title
-from ui.shell.attachments import FileSaver
 from ui.shell.banners import Banner, BannerArea, BannerButton
-
-if TYPE_CHECKING:
-    from ui.settings.usage.usage_page import UsageSettings
-
-
-class UsagePresenter(QObject):
-    """Shows what was used, and exports it."""
-
-    def __init__(self, page: "UsageSettings", reports: UsageReports, tasks: BackgroundTasks) -> None:
-        super().__init__(page)
-        self._page = page
-        self._reports = reports
-        self._saver = FileSaver(tasks, self)
-        page.report_requested.connect(reports.load)
-        page.export_requested.connect(self._export)
-        reports.loaded.connect(page.show_report)
-        reports.budgets_changed.connect(page.show_budgets)
-        reports.exported.connect(page.show_result)
-        reports.counted.connect(self._on_counted)
-
-    def refresh(self) -> None:
-        """Show what was used until now."""
-        self._reports.load_budgets()
-        self._on_counted()
-
-    def _on_counted(self) -> None:
-        if self._page.isVisible():
-            self._page.request()
-
-    def _export(self) -> None:
-        report = self._page.report
-        self._saver.ask_path(self._page, f"{self.tr('Usage')}.csv", lambda path: self._reports.export(report, path))
 
 
 class BudgetBanners(QObject):

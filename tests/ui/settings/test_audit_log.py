@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from unittest.mock import MagicMock
 
 import pytest
 import shiboken6
@@ -32,7 +33,7 @@ ENTRY = AuditEntry(
 
 @pytest.fixture
 def form(qtbot):
-    settings = AuditLogSettings(ThemeSource())
+    settings = AuditLogSettings(ThemeSource(), MagicMock())
     qtbot.addWidget(settings)
     settings.show()
     return settings
@@ -102,13 +103,15 @@ def test_only_the_arguments_are_set_as_code(form):
     assert details.verticalScrollBar().value() == 0
 
 
-def test_older_ones_are_asked_for_while_there_are_any(form, qtbot):
-    requests = []
-    form.more_requested.connect(lambda: requests.append(1))
+def test_older_ones_are_asked_for_while_there_are_any(qtbot):
+    rules = MagicMock()
+    form = AuditLogSettings(ThemeSource(), rules)
+    qtbot.addWidget(form)
+    form.show()
     form.show_entries([ENTRY], is_all=False)
     qtbot.mouseClick(button(form, "Show older"), Qt.MouseButton.LeftButton)
 
-    assert requests == [1]
+    rules.read_more.assert_called_once_with()
     form.show_entries([ENTRY, ENTRY], is_all=True)
     assert not button(form, "Show older").isVisible()
 
@@ -120,7 +123,7 @@ def test_without_calls_there_is_nothing_to_export(form):
 
 def test_a_theme_that_changes_after_it_is_gone_finds_nothing_of_it(qtbot):
     themes = ThemeSource()
-    form = AuditLogSettings(themes)
+    form = AuditLogSettings(themes, MagicMock())
     shiboken6.delete(form)
     with qtbot.captureExceptions() as failures:
         themes.changed.emit()

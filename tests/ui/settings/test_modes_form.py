@@ -29,6 +29,7 @@ from desktop_agent.types.permissions import (
     RuleScope,
 )
 from desktop_agent.types.preferences import MAX_MODES, ModePreferences, Preferences
+from tests.ui.settings.sources import recorded_sources
 from ui.bridge.settings import AvailableTool, ToolGroup
 from ui.settings.modes_form import ModeSettings
 from ui.settings.rule_editor import EFFECTS, RuleEditor
@@ -105,8 +106,9 @@ class DialogDriver(Driver):
     """The page in the dialog."""
 
     def build(self, modes):
-        self.dialog = SettingsDialog(ThemeSource(), Preferences(modes=ModePreferences(defined=modes)))
-        self.dialog.preferences_changed.connect(lambda preferences: self.saved.append(preferences.modes.defined))
+        sources = recorded_sources(Preferences(modes=ModePreferences(defined=modes)))
+        sources.settings.change = lambda preferences: self.saved.append(preferences.modes.defined)
+        self.dialog = SettingsDialog(ThemeSource(), sources)
         self.dialog.show_page("modes")
         return self.dialog.modes
 

@@ -15,6 +15,7 @@ from desktop_agent.types.policies import Specialist
 from desktop_agent.types.preferences import ModePreferences, Preferences, SpecialistPreferences
 from desktop_agent.types.providers import Endpoint
 from tests.frame.selection import few
+from tests.ui.settings.sources import recorded_sources
 from ui.settings.settings_dialog import SettingsDialog
 from ui.style.controls import ElidedLabel
 from ui.style.style_sheet import apply_theme
@@ -44,7 +45,7 @@ def test_nothing_scrolls_sideways(qtbot, qapp):
     preferences = Preferences(
         modes=ModePreferences(defined=(MODE,)), specialists=SpecialistPreferences(defined=(SPECIALIST,))
     )
-    dialog = SettingsDialog(themes, preferences)
+    dialog = SettingsDialog(themes, recorded_sources(preferences))
     qtbot.addWidget(dialog)
     dialog.resize(820, 700)
     dialog.mcp_servers.show_servers(SERVERS)
@@ -139,7 +140,7 @@ def long_words(qtbot, qapp):
     preferences = Preferences(
         modes=ModePreferences(defined=(MODE,)), specialists=SpecialistPreferences(defined=(SPECIALIST,))
     )
-    dialog = SettingsDialog(themes, preferences)
+    dialog = SettingsDialog(themes, recorded_sources(preferences))
     qtbot.addWidget(dialog)
     dialog.mcp_servers.show_servers(SERVERS)
     dialog.rules.dry_run.show_tools(("read_file",))
@@ -189,7 +190,7 @@ def test_spelling_backups_and_copies_have_room_in_the_narrowest_window(qtbot, lo
     dialog, moment, counts = long_words, datetime(2026, 3, 1, tzinfo=UTC), StoredCounts(1, 0, 2)
     dialog.spelling.show_languages(["de_DE", "en_US"], "en_US", "/data/hunspell")
     dialog.storage.show_backups([Backup(Path("/data/backups/a"), moment, counts, 2000)])
-    dialog.storage.show_copies([MigrationCopy(Path("/data/a"), moment, 9, "", counts, 2000)])
+    dialog.storage._copies.show_copies([MigrationCopy(Path("/data/a"), moment, 9, "", counts, 2000)])
     dialog.resize(300, 640)
     for page in ("spelling", "storage"):
         dialog.show_page(page)

@@ -1,6 +1,7 @@
 """Rules that stand, and a call that is judged and never made."""
 
 from datetime import UTC, datetime
+from unittest.mock import MagicMock
 
 import pytest
 from PySide6.QtCore import QPoint, Qt
@@ -33,11 +34,12 @@ def rule(id_="1", **changes):
 
 class Driver:
     def __init__(self, qtbot):
-        self.form = RuleSettings(ThemeSource())
-        qtbot.addWidget(self.form)
         self.revoked, self.dry_runs = [], []
-        self.form.revoke_requested.connect(self.revoked.append)
-        self.form.dry_run.requested.connect(lambda *args: self.dry_runs.append(args))
+        rules = MagicMock()
+        rules.revoke = self.revoked.append
+        rules.dry_run = lambda *args: self.dry_runs.append(args)
+        self.form = RuleSettings(ThemeSource(), rules, lambda: "conversation")
+        qtbot.addWidget(self.form)
         self.form.show()
         self.bot = qtbot
 
@@ -173,7 +175,7 @@ def test_a_call_is_judged(driver):
     driver.part(QLineEdit).setText('{"path": "a.txt"}')
     driver.bot.mouseClick(driver.buttons("Check")[0], Qt.MouseButton.LeftButton)
 
-    assert driver.dry_runs == [("write_file", {"path": "a.txt"})]
+    assert driver.dry_runs == [("conversation", "write_file", {"path": "a.txt"})]
     driver.form.dry_run.show_verdict(Sentence("You would be asked: {why}", {"why": Sentence("A rule.")}))
     assert "You would be asked: A rule." in driver.words
 

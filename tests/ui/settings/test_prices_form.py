@@ -1,6 +1,7 @@
 """The table of prices."""
 
 from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
 
 import pytest
 from PySide6.QtCore import Qt
@@ -29,10 +30,10 @@ MODELS = (
 class Driver:
     def __init__(self, qtbot):
         self.bot = qtbot
-        self.form = PriceSettings(ThemeSource())
-        qtbot.addWidget(self.form)
         self.changes = []
-        self.form.price_changed.connect(lambda *args: self.changes.append(args))
+        settings = SimpleNamespace(change_price=lambda *args: self.changes.append(args))
+        self.form = PriceSettings(ThemeSource(), settings)
+        qtbot.addWidget(self.form)
         self.form.resize(700, 500)
         self.form.show_models(MODELS)
         self.form.show()

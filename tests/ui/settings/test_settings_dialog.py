@@ -1,3 +1,5 @@
+from functools import partial
+
 import pytest
 from pydantic import BaseModel, Field, SecretStr
 from PySide6.QtCore import QCoreApplication, QEvent, QPoint, Qt
@@ -22,6 +24,7 @@ from desktop_agent.types.errors import Sentence
 from desktop_agent.types.preferences import Preferences, ProviderPreferences
 from desktop_agent.types.providers import CLOUD_PROVIDERS, LOCAL_SERVERS
 from desktop_agent.types.spending import UsageFigures, UsageReport, UsageRow
+from tests.ui.settings.sources import recorded_sources
 from ui.forms.key_field import KeyField
 from ui.forms.model_fields import control_for
 from ui.settings.settings_dialog import CUSTOM_PAGES, SettingsDialog
@@ -36,21 +39,18 @@ WITH_SERVERS = Preferences(providers=ProviderPreferences(endpoints=(LOCAL_SERVER
 class Driver:
     def __init__(self, qtbot, preferences=WITH_SERVERS):
         self.bot = qtbot
-        self.dialog = SettingsDialog(ThemeSource(), preferences)
-        qtbot.addWidget(self.dialog)
+        sources = recorded_sources(preferences)
         self.changes, self.facts = [], []
-        self.dialog.preferences_changed.connect(self.changes.append)
-        for name in (
-            "key_submitted",
-            "session_key_submitted",
-            "key_removed",
-            "test_requested",
-            "endpoint_removed",
-            "connect_requested",
-            "endpoint_edited",
-        ):
-            getattr(self.dialog.providers, name).connect(lambda *args, name=name: self.facts.append((name, *args)))
+        sources.settings.change = self.changes.append
+        for name in ("replace_key", "remove_key", "test", "remove", "edit"):
+            setattr(sources.servers, name, partial(self.note, name))
+        self.dialog = SettingsDialog(ThemeSource(), sources)
+        qtbot.addWidget(self.dialog)
+        self.dialog.providers.connect_requested.connect(partial(self.note, "connect"))
         self.dialog.show()
+
+    def note(self, *fact, session_only=False):
+        self.facts.append((*fact, "session_only") if session_only else fact)
 
     def part(self, kind, name):
         return next(widget for widget in self.dialog.findChildren(kind) if widget.accessibleName() == name)
@@ -239,7 +239,7 @@ def test_a_test_that_completes_the_address_leaves_the_keyboard_and_what_is_writt
     providers.show_endpoints([completed])
     assert (title.text(), address.text()) == ("Mine", completed.base_url)
     driver.click("Save OpenAI")
-    assert driver.facts[-1] == ("endpoint_edited", completed.model_copy(update={"title": "Mine"}))
+    assert driver.facts[-1] == ("edit", completed.model_copy(update={"title": "Mine"}))
     # What is written is the address of this very server now.
     providers.show_endpoints([bare])
     driver.bot.wait(1)
@@ -341,8 +341,8 @@ def test_a_font_is_chosen_from_those_that_are_installed(driver):
 
 
 def test_text_is_reported_after_a_pause(driver):
-    with driver.bot.waitSignal(driver.dialog.preferences_changed):
-        driver.part(QPlainTextEdit, "Instructions").setPlainText("Be brief.")
+    driver.part(QPlainTextEdit, "Instructions").setPlainText("Be brief.")
+    driver.bot.waitUntil(lambda: bool(driver.changes))
     assert driver.changes[-1].chat.system_prompt == "Be brief."
 
 
@@ -376,8 +376,9 @@ def test_bounds_hold(driver):
 
 def test_what_comes_from_outside_is_shown_and_not_reported(driver):
     new = Preferences.model_validate({"appearance": {"theme": "light", "zoom": 80}, "chat": {"system_prompt": "x"}})
-    with driver.bot.assertNotEmitted(driver.dialog.preferences_changed, wait=600):
-        driver.dialog.set_preferences(new)
+    driver.dialog.set_preferences(new)
+    driver.bot.wait(600)
+    assert driver.changes == []
     assert driver.part(QComboBox, "Theme").currentText() == "Light"
     assert driver.part(QSpinBox, "Zoom").value() == 80
     assert driver.part(QPlainTextEdit, "Instructions").toPlainText() == "x"
@@ -425,11 +426,11 @@ def test_keys_and_servers_are_changed_by_the_shell(driver):
     for name in ("Test OpenAI", *removals[0], *removals[1], "Connect a model…"):
         driver.click(name)
     assert driver.facts == [
-        ("key_submitted", "openai", SecretStr("new")),
-        ("test_requested", "openai"),
-        ("key_removed", "openai"),
-        ("endpoint_removed", "openai"),
-        ("connect_requested",),
+        ("replace_key", "openai", SecretStr("new")),
+        ("test", "openai"),
+        ("remove_key", "openai"),
+        ("remove", "openai"),
+        ("connect",),
     ]
     assert driver.changes == []
 
@@ -458,7 +459,7 @@ def test_a_key_that_the_keyring_does_not_take_can_stay_in_memory(driver):
     links = [button for button in driver.dialog.findChildren(QPushButton) if button.accessibleName() == name]
     (link,) = (link for link in links if link.isVisible())
     driver.bot.mouseClick(link, Qt.MouseButton.LeftButton)
-    assert driver.facts == [("session_key_submitted", "openai", SecretStr("new"))]
+    assert driver.facts == [("replace_key", "openai", SecretStr("new"), "session_only")]
     driver.dialog.providers.show_state("openai", Status.OK, "Connected.")
     assert not link.isVisible()
 
@@ -538,7 +539,7 @@ class TestEditing:
 
     def edited(self, driver):
         driver.click("Save OpenAI")
-        return [changed for name, changed in driver.facts if name == "endpoint_edited"]
+        return [changed for name, changed in driver.facts if name == "edit"]
 
     @staticmethod
     def warned(driver):

@@ -19,6 +19,7 @@ from desktop_agent.types.errors import Sentence
 from desktop_agent.types.policies import Limits, Specialist
 from desktop_agent.types.preferences import Preferences, SpecialistPreferences
 from desktop_agent.types.providers import Endpoint, ModelInfo
+from tests.ui.settings.sources import recorded_sources
 from ui.bridge.model_servers import ModelGroup
 from ui.bridge.settings import AvailableTool, ToolGroup
 from ui.settings.settings_dialog import SettingsDialog
@@ -112,8 +113,9 @@ class DialogDriver(Driver):
     """The page in the dialog."""
 
     def build(self):
-        self.dialog = SettingsDialog(ThemeSource(), Preferences(specialists=SpecialistPreferences(defined=(REVIEWER,))))
-        self.dialog.preferences_changed.connect(lambda preferences: self.saved.append(preferences.specialists.defined))
+        sources = recorded_sources(Preferences(specialists=SpecialistPreferences(defined=(REVIEWER,))))
+        sources.settings.change = lambda preferences: self.saved.append(preferences.specialists.defined)
+        self.dialog = SettingsDialog(ThemeSource(), sources)
         self.dialog.show_page("specialists")
         return self.dialog.specialists
 

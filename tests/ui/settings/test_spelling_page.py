@@ -4,6 +4,7 @@ import pytest
 from PySide6.QtWidgets import QCheckBox, QLabel
 
 from desktop_agent.types.preferences import Preferences, SpellingPreferences
+from tests.ui.settings.sources import recorded_sources
 from ui.settings.settings_dialog import SettingsDialog
 from ui.style.theme import ThemeSource
 
@@ -12,10 +13,11 @@ NAMES = {"de_AT": "Österreichisches Deutsch", "en_US": "American English (Unite
 
 class Driver:
     def __init__(self, qtbot):
-        self.dialog = SettingsDialog(ThemeSource(), Preferences())
+        sources = recorded_sources()
+        self.dialog = SettingsDialog(ThemeSource(), sources)
         qtbot.addWidget(self.dialog)
         self.changes = []
-        self.dialog.preferences_changed.connect(lambda changed: self.changes.append(changed.spelling))
+        sources.settings.change = lambda changed: self.changes.append(changed.spelling)
         self.dialog.show_page("spelling")
         self.dialog.show()
 
@@ -41,7 +43,7 @@ def driver(qtbot):
 
 def test_it_begins_with_what_was_saved(qtbot):
     saved = SpellingPreferences(check=False, languages=("de_AT",), words="Qt")
-    dialog = SettingsDialog(ThemeSource(), Preferences(spelling=saved))
+    dialog = SettingsDialog(ThemeSource(), recorded_sources(Preferences(spelling=saved)))
     qtbot.addWidget(dialog)
     assert dialog._forms["spelling"].values == saved.model_dump()
 

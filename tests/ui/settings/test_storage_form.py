@@ -2,10 +2,12 @@
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from unittest.mock import MagicMock
 
 import pytest
 from PySide6.QtWidgets import QListWidget, QWidget
 
+from tests.ui.settings.sources import recorded_sources
 from ui.bridge.backups import Backup, StoredCounts
 from ui.settings.storage_form import StorageSettings
 from ui.style.theme import ThemeSource
@@ -20,7 +22,7 @@ def backup(number, *, is_automatic=False):
 
 @pytest.mark.parametrize(("is_automatic", "selected"), [(False, "3"), (True, "1")])
 def test_a_backup_that_the_program_writes_by_itself_takes_no_selection(qtbot, is_automatic, selected):
-    page = StorageSettings(ThemeSource(), QWidget())
+    page = StorageSettings(ThemeSource(), QWidget(), recorded_sources().disk, MagicMock())
     qtbot.addWidget(page)
     rows = next(widget for widget in page.findChildren(QListWidget) if widget.accessibleName() == "Backups")
     page.show_backups([backup(2), backup(1)])

@@ -8,6 +8,7 @@ from desktop_agent.types.mcp import McpServer, StdioConnection
 from desktop_agent.types.permissions import Mode, Rule, RuleEffect
 from desktop_agent.types.policies import Specialist
 from desktop_agent.types.preferences import ModePreferences, Preferences, SpecialistPreferences
+from tests.ui.settings.sources import recorded_sources
 from ui.settings.settings_dialog import SettingsDialog
 from ui.style.layouts import FlowRows, TabOrder
 from ui.style.theme import ThemeSource
@@ -94,7 +95,7 @@ def settings(qtbot):
     preferences = Preferences(
         modes=ModePreferences(defined=(MODE,)), specialists=SpecialistPreferences(defined=(SPECIALIST,))
     )
-    settings_dialog = SettingsDialog(ThemeSource(), preferences)
+    settings_dialog = SettingsDialog(ThemeSource(), recorded_sources(preferences))
     qtbot.addWidget(settings_dialog)
     settings_dialog.mcp_servers.show_servers((SERVER,))
     settings_dialog.rules.dry_run.show_tools(("read_file",))

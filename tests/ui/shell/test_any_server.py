@@ -28,7 +28,7 @@ def fill(screen, name, text):
 
 
 def welcome_words(screen):
-    return "\n".join(screen.words(screen.window._welcome.welcome))
+    return "\n".join(screen.words(screen.window._welcome))
 
 
 def test_a_server_that_lists_no_models_is_connected_with_a_typed_name(on_screen, tmp_path):

@@ -208,7 +208,7 @@ def test_settings_lead_to_the_welcome_page(on_screen):
         dialog.show_page("providers")
         dialog.providers.connect_requested.emit()
         assert dialog.isHidden()
-        assert screen.window._welcome.welcome.isVisible()
+        assert screen.window._welcome.isVisible()
         await screen.idle()
 
     on_screen(work)

@@ -381,7 +381,7 @@ def test_what_was_restored_can_be_opened_after_compacting(on_screen, tmp_path):
     async def work(screen):
         page = await page_of(screen)
         page.offer_program(tmp_path)
-        page.show_done(Sentence("Restored."), went_well=True)
+        page.show_done(Sentence("Restored."), True)
         press(page, "Compact")
         assert page._is_compacting
         await until(lambda: not page._is_compacting)
@@ -397,7 +397,7 @@ def test_a_copy_made_before_an_upgrade_is_opened_in_a_new_folder(on_screen, migr
         await until(lambda: page._copies.isVisibleTo(page))
         assert any("Written by version 0.3.4" in word for word in screen.words(page._copies))
         (copy,) = migrated.glob("*.before-version-*")
-        page.copy_requested.emit(copy, tmp_path / "again")
+        page._disk.backups.open_copy(copy, tmp_path / "again")
         await until(lambda: page._new_folder is not None and not page._is_busy)
         store = await Store.open(tmp_path / "again")
         await store.close()

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QCheckBox, QFileDialog, QFrame, QPlainTextEdit
 
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.mcp import StdioConnection
-from ui.bridge.mcp.imports import ConfigFile, ImportCandidate, ImportPreview
+from ui.bridge.mcp.imports import ConfigFile, ImportCandidate, ImportPreview, McpImports
 from ui.settings.card_list import EditorFrame
 from ui.settings.mcp_servers.server_text import describe_connection
 from ui.style.auto_height_text import ReadOnlyText
@@ -76,16 +76,11 @@ _TEXT_LINES = 6
 
 
 class ImportPanel(EditorFrame):
-    """The import of servers. Answer `preview_requested` with `show_preview` or `show_problem`."""
+    """The import of servers."""
 
-    preview_requested = Signal(str)
-    file_chosen = Signal(object)
-    """A Path."""
-    import_requested = Signal(object, object)
-    """The ImportPreview and the ids to import."""
-
-    def __init__(self) -> None:
+    def __init__(self, imports: McpImports) -> None:
         super().__init__()
+        self._imports = imports
         self._preview: ImportPreview | None = None
         self._cards: list[ImportCard] = []
         self._files = vbox(spacing=SPACE_XS)
@@ -110,12 +105,17 @@ class ImportPanel(EditorFrame):
         self._cancel = button(self.tr("Cancel"), self.cancelled.emit)
         self._build_layout()
         self._update_view(None, "")
+        imports.files_found.connect(self.show_files)
+        imports.file_read.connect(self.show_text)
+        imports.previewed.connect(self.show_preview)
+        imports.refused.connect(self.show_problem)
+        imports.find_files()
 
     def show_files(self, files: Sequence[ConfigFile]) -> None:
         """Show the configuration files of other programs."""
         clear_layout(self._files)
         for file in files:
-            choose = button(self.tr("From {0}").format(file.program), partial(self.file_chosen.emit, file.path))
+            choose = button(self.tr("From {0}").format(file.program), partial(self._imports.read, file.path))
             choose.setToolTip(plain_tooltip(str(file.path)))
             choose.setAccessibleDescription(str(file.path))
             self._files.addWidget(choose, 0, Qt.AlignmentFlag.AlignLeft)
@@ -148,7 +148,7 @@ class ImportPanel(EditorFrame):
     def _request_preview(self) -> None:
         text = self._text.toPlainText()
         if text.strip():
-            self.preview_requested.emit(text)
+            self._imports.preview(text)
         else:
             self._update_view(None, "")
 
@@ -188,7 +188,7 @@ class ImportPanel(EditorFrame):
                 self._import_button.setEnabled(False)
                 self._cancel.setEnabled(False)
             ids = frozenset(card.server_id for card in self._cards if card.is_selected)
-            self.import_requested.emit(self._preview, ids)
+            self._imports.import_servers(self._preview, ids)
 
     def _choose_file(self) -> None:
         dialog = QFileDialog(self, self.tr("Choose a file of servers"))
@@ -199,7 +199,7 @@ class ImportPanel(EditorFrame):
         dialog.open()
 
     def _on_file_chosen(self, path: str) -> None:
-        self.file_chosen.emit(Path(path))
+        self._imports.read(Path(path))
 
     def _build_layout(self) -> None:
         self._is_importing = False

@@ -3,33 +3,30 @@
 from collections.abc import Collection, Sequence
 from functools import partial
 
-from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QPushButton, QWidget
 
 from desktop_agent.types.errors import Sentence
-from desktop_agent.types.mcp import McpServer, StdioConnection
+from desktop_agent.types.mcp import McpLogLine, McpServer, McpServerState, StdioConnection
+from ui.bridge.desktop.opening import AddressOpener
+from ui.bridge.mcp.servers import McpServerSettings
 from ui.settings.card_list import CardList
 from ui.settings.mcp_servers.import_panel import ImportPanel
-from ui.settings.mcp_servers.server_card import McpServerCard, ServerRequests
+from ui.settings.mcp_servers.server_card import McpServerCard
 from ui.settings.mcp_servers.server_editor import ServerEditor, ServerKind
 from ui.style.boxes import vbox
 from ui.style.controls import button, label
 from ui.style.layouts import FlowRows
+from ui.style.text import show_hidden, translate_sentence
 from ui.style.theme import SPACE_M, ThemeSource
 
 
 class McpServersForm(QWidget):
-    """The page of MCP servers. Answer its requests with `show_servers`, `show_saved` or `show_error`, and keep the
-    cards and the import up to date.
-    """
+    """The page of MCP servers."""
 
-    import_started = Signal(object)
-    """The ImportPanel that was opened."""
-
-    def __init__(self, themes: ThemeSource) -> None:
+    def __init__(self, themes: ThemeSource, settings: McpServerSettings) -> None:
         super().__init__()
         self._themes = themes
-        self.requests = ServerRequests(self)
+        self._settings = settings
         self._servers: tuple[McpServer, ...] = ()
         self._cards: dict[str, McpServerCard] = {}
         self._editor: ServerEditor | None = None
@@ -51,6 +48,12 @@ class McpServersForm(QWidget):
             button(self.tr("Import…"), self.start_import),
         )
         self._build_layout()
+        self._connect()
+
+    def refresh(self) -> None:
+        """Show the current servers."""
+        self.show_servers(self._settings.servers)
+        self._show_states()
 
     def card(self, server_id: str) -> McpServerCard | None:
         """Return the card of a server."""
@@ -73,7 +76,7 @@ class McpServersForm(QWidget):
             self._follow_log("")
         self._update_buttons()
         if any(card is not old_cards.get(server_id) for server_id, card in self._cards.items()):
-            self.requests.states_requested.emit()
+            self._show_states()
 
     def add(self, kind: ServerKind) -> None:
         """Open an editor for a new server."""
@@ -89,10 +92,9 @@ class McpServersForm(QWidget):
         """Open the import panel."""
         if self._card_list.focus_panel():
             return
-        self._import = ImportPanel()
+        self._import = ImportPanel(self._settings.imports)
         self._import.cancelled.connect(self._close_panel)
         self._card_list.open(self._import)
-        self.import_started.emit(self._import)
 
     def finish_import(self) -> None:
         """Close the import panel."""
@@ -125,11 +127,11 @@ class McpServersForm(QWidget):
             return
         taken = frozenset(server.id for server in self._servers)
         self._editor = ServerEditor(self._themes, kind, server, taken)
-        self._editor.saved.connect(self.requests.saved)
+        self._editor.saved.connect(self._settings.save)
         self._editor.cancelled.connect(self._close_panel)
         self._card_list.open(self._editor, server.id if server is not None else "")
         if server is not None and server.secret_names:
-            self.requests.stored_secrets_requested.emit(server.id)
+            self._settings.find_secrets(server.id)
 
     def _close_panel(self) -> None:
         focus = self._add_buttons[-1]
@@ -146,10 +148,47 @@ class McpServersForm(QWidget):
         self._empty_note.setVisible(not self._servers and self._card_list.panel is None)
 
     def _create_card(self, server: McpServer) -> McpServerCard:
-        card = McpServerCard(self._themes, server, self.requests)
+        card = McpServerCard(self._themes, server, self._settings)
         card.edit_pressed.connect(self.edit)
         card.log_toggled.connect(partial(self._follow_log_of, server.id))
+        card.sign_in.sign_in_pressed.connect(partial(self._sign_in, server.id))
         return card
+
+    def _show_states(self) -> None:
+        for server in self._settings.servers:
+            self._show_state(server.id, self._settings.state(server.id))
+            self._settings.look_up_sign_in(server.id)
+
+    def _show_state(self, server_id: str, state: McpServerState) -> None:
+        if (card := self.card(server_id)) is not None:
+            card.show_state(state)
+
+    def _show_tested(self, server_id: str, state: McpServerState) -> None:
+        if (card := self.card(server_id)) is not None:
+            card.show_tested(state)
+
+    def _show_lines(self, server_id: str, lines: Sequence[McpLogLine], is_all: bool) -> None:  # noqa: FBT001  # a slot
+        if (card := self.card(server_id)) is not None:
+            card.show_lines(lines, is_all=is_all)
+
+    def _sign_in(self, server_id: str) -> None:
+        self._settings.sign_in(server_id, partial(self._open_page, server_id))
+
+    def _open_page(self, server_id: str, address: str) -> None:
+        """Open the page of a sign-in, which has already checked the address."""
+        if (card := self.card(server_id)) is not None:
+            card.sign_in.show_page(address, is_open=True)
+            opener = AddressOpener(card)
+            opener.failed.connect(lambda: self._show_open_error(server_id, address))
+            opener.open_page(address)
+
+    def _show_open_error(self, server_id: str, address: str) -> None:
+        if (card := self.card(server_id)) is not None:
+            card.sign_in.show_page(address, is_open=False)
+
+    def _end_sign_in(self, server_id: str, why: Sentence | None) -> None:
+        if (card := self.card(server_id)) is not None:
+            card.sign_in.show_result("" if why is None else translate_sentence(why, show_hidden))
 
     def _follow_log_of(self, card_id: str, server_id: str) -> None:
         """Follow the log of a card; close the log of another card first."""
@@ -160,7 +199,19 @@ class McpServersForm(QWidget):
 
     def _follow_log(self, server_id: str) -> None:
         self._followed_id = server_id
-        self.requests.log_followed.emit(server_id)
+        self._settings.watch_log(server_id)
+
+    def _connect(self) -> None:
+        settings = self._settings
+        settings.servers_changed.connect(self.show_servers)
+        settings.state_changed.connect(self._show_state)
+        settings.tested.connect(self._show_tested)
+        settings.log_lines_added.connect(self._show_lines)
+        settings.secrets_found.connect(self.set_stored_secrets)
+        settings.saved.connect(self.show_saved)
+        settings.failed.connect(self.show_error)
+        settings.sign_in_ended.connect(self._end_sign_in)
+        settings.imports.imported.connect(self.finish_import)
 
     def _build_layout(self) -> None:
         words = self.tr(

@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 from functools import partial
 
-from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QCheckBox, QWidget
 
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.mcp import HttpConnection, McpLogLine, McpServer, McpServerState, StdioConnection
+from ui.bridge.mcp.servers import McpServerSettings
 from ui.settings.card_list import Card, RemovalQuestion, scroll_into_view
 from ui.settings.mcp_servers.server_log import LogPane
 from ui.settings.mcp_servers.server_text import describe_connection, describe_state
@@ -22,34 +23,14 @@ from ui.style.text import join_names, show_hidden, translate_sentence
 from ui.style.theme import SPACE_M, SPACE_S, ThemeSource
 
 
-class ServerRequests(QObject):
-    """The requests of the page and its cards. All except `saved` and `states_requested` carry a server's id first."""
-
-    saved = Signal(object, object)
-    """The edited McpServer, and new values of its secrets by name."""
-    change_requested = Signal(str, object)
-    """With a function that returns the changed McpServer, given the current one."""
-    removed = Signal(str)
-    test_requested = Signal(str)
-    log_followed = Signal(str)
-    """The id of the server whose log is open; "" for none."""
-    sign_in_requested = Signal(str)
-    sign_in_cancelled = Signal(str)
-    sign_out_requested = Signal(str)
-    states_requested = Signal()
-    """New cards were created: answer with the state of each server."""
-    stored_secrets_requested = Signal(str)
-    """A server is being edited: answer with `set_stored_secrets`."""
-
-
 class SignInBar(QWidget):
-    """Sign-in with OAuth. Answer its requests with `show_page` and `show_result`."""
+    """Sign-in with OAuth. Answer `sign_in_pressed` with `show_page` and `show_result`."""
 
-    def __init__(self, themes: ThemeSource, server: McpServer, requests: ServerRequests) -> None:
+    sign_in_pressed = Signal()
+
+    def __init__(self, themes: ThemeSource, server: McpServer, servers: McpServerSettings) -> None:
         super().__init__()
         title = show_hidden(server.title)
-        self._server_id = server.id
-        self._requests = requests
         self._page = ""
         self._is_waiting = False
         self._state: McpServerState | None = None
@@ -58,8 +39,8 @@ class SignInBar(QWidget):
             self.tr("Sign in…"), self._start_sign_in, name=self.tr("Sign in to {0}").format(title)
         )
         self._sign_in_button.setToolTip(self.tr("Opens a page of the server in your browser"))
-        sign_out = partial(requests.sign_out_requested.emit, server.id)
-        cancel = partial(requests.sign_in_cancelled.emit, server.id)
+        sign_out = partial(servers.sign_out, server.id)
+        cancel = partial(servers.cancel_sign_in, server.id)
         self._sign_out_button = button(self.tr("Sign out"), sign_out, name=self.tr("Sign out of {0}").format(title))
         self._cancel = button(self.tr("Cancel"), cancel, name=self.tr("Cancel signing in"))
         self._copy = button(self.tr("Copy address"), self._copy_page, "link")
@@ -102,7 +83,7 @@ class SignInBar(QWidget):
         )
         self._update_buttons()
         self._cancel.setFocus()
-        self._requests.sign_in_requested.emit(self._server_id)
+        self.sign_in_pressed.emit()
 
     def _copy_page(self) -> None:
         QGuiApplication.clipboard().setText(self._page)
@@ -128,11 +109,11 @@ class McpServerCard(Card):
     log_toggled = Signal(str)
     """The server whose log was opened; "" when it was closed."""
 
-    def __init__(self, themes: ThemeSource, server: McpServer, requests: ServerRequests) -> None:
+    def __init__(self, themes: ThemeSource, server: McpServer, servers: McpServerSettings) -> None:
         super().__init__()
         self._themes = themes
         self._server = server
-        self._requests = requests
+        self._servers = servers
         self._title = show_hidden(server.title)
         self._shown_state: McpServerState | None = None
         self._focus = FocusReturn(self)
@@ -143,8 +124,7 @@ class McpServerCard(Card):
         self._connection = ElidedLabel(mode=Qt.TextElideMode.ElideMiddle)
         self._details = label(kind="muted", wrap=True)
         self._problem = label(kind="error", wrap=True)
-        test = partial(requests.test_requested.emit, server.id)
-        self._test = button(self.tr("Test"), test, name=self.tr("Test {0}").format(self._title))
+        self._test = button(self.tr("Test"), self.test, name=self.tr("Test {0}").format(self._title))
         self._tools_button = button(
             self.tr("Show tools"), self._toggle_tools, name=self.tr("Show the tools of {0}").format(self._title)
         )
@@ -159,7 +139,7 @@ class McpServerCard(Card):
             (self.tr("Keep"), self.tr("Keep {0}").format(self._title)),
             (self.tr("Remove"), self.tr("Really remove {0}").format(self._title)),
         )
-        self.sign_in = SignInBar(themes, server, requests)
+        self.sign_in = SignInBar(themes, server, servers)
         self._layout = vbox(parent=self, spacing=SPACE_S, margins=SPACE_M)
         self._build_layout()
         self.show_server(server)
@@ -193,8 +173,8 @@ class McpServerCard(Card):
         if self.tools is not None:
             self.tools.show_state(state)
 
-    def show_testing(self) -> None:
-        """Show that the server is being started for a test."""
+    def test(self) -> None:
+        """Start the server for a test."""
         self._problem.hide()
         self._set_can_test(can=False)
         words = self.tr(
@@ -202,6 +182,7 @@ class McpServerCard(Card):
         )
         self._state.show_state(Status.BUSY, words)
         self._shown_state = None
+        self._servers.test(self._server.id)
 
     def show_tested(self, state: McpServerState) -> None:
         """Show the result of a test: the tools, or what is wrong."""
@@ -238,7 +219,7 @@ class McpServerCard(Card):
             self._tools_button.setText(self.tr("Show tools"))
             return
         self.tools = ToolsPane(self._themes, self._server)
-        self.tools.changed.connect(partial(self._requests.change_requested.emit, self._server.id))
+        self.tools.changed.connect(partial(self._servers.change, self._server.id))
         if self._shown_state is not None:
             self.tools.show_state(self._shown_state)
         self._tools_button.setText(self.tr("Hide tools"))
@@ -264,7 +245,7 @@ class McpServerCard(Card):
         def change(server: McpServer) -> McpServer:
             return server.model_copy(update={"on": is_on})
 
-        self._requests.change_requested.emit(self._server.id, change)
+        self._servers.change(self._server.id, change)
 
     def _details_of(self, server: McpServer) -> str:
         facts: list[str] = []
@@ -282,7 +263,7 @@ class McpServerCard(Card):
         self._on.setAccessibleName(self.tr("Use {0}").format(self._title))
         self._on.clicked.connect(self._set_enabled)
         self._connection.setProperty("kind", "muted")
-        self._removal.confirmed.connect(partial(self._requests.removed.emit, self._server.id))
+        self._removal.confirmed.connect(partial(self._servers.remove, self._server.id))
         head = hbox(spacing=SPACE_S)
         head.addWidget(label(self._title, "strong", wrap=True), 1)
         head.addWidget(self._on)

@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QWidget
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.messages import now
 from desktop_agent.types.spending import NO_USAGE, BudgetState, UsageFigures, UsageGrouping, UsageReport, UsageRow
+from ui.bridge.settings import UsageReports
 from ui.settings.usage.usage_chart import Bar, UsageChart
 from ui.settings.usage.usage_table import FIRST_ROWS, UsageTable
 from ui.settings.usage.usage_text import (
@@ -60,12 +61,11 @@ def local_today() -> date:
 class UsageSettings(QWidget):
     """Tokens and cost for a span, by day, model or project; the cache; what is unknown; budgets; an export."""
 
-    report_requested = Signal(str, object)
-    """The grouping, and the first day as a date or None."""
     export_requested = Signal()
 
-    def __init__(self, themes: ThemeSource, form: QWidget) -> None:
+    def __init__(self, themes: ThemeSource, form: QWidget, reports: UsageReports) -> None:
         super().__init__()
+        self._reports = reports
         self.report = UsageReport("day")
         self._span = _choices(
             self.tr("Time"),
@@ -110,6 +110,22 @@ class UsageSettings(QWidget):
         self._measure.activated.connect(self._on_measure_chosen)
         self.show_budgets(())
         self._show()
+        self._connect(reports)
+
+    def _connect(self, reports: UsageReports) -> None:
+        reports.loaded.connect(self.show_report)
+        reports.budgets_changed.connect(self.show_budgets)
+        reports.exported.connect(self.show_result)
+        reports.counted.connect(self._on_counted)
+
+    def refresh(self) -> None:
+        """Show what was used until now."""
+        self._reports.load_budgets()
+        self._on_counted()
+
+    def _on_counted(self) -> None:
+        if self.isVisible():
+            self.request()
 
     @property
     def span(self) -> UsageSpan:
@@ -121,7 +137,7 @@ class UsageSettings(QWidget):
 
     def request(self) -> None:
         """Request the report of the current choices."""
-        self.report_requested.emit(self.grouping, first_day(self.span, local_today()))
+        self._reports.load(self.grouping, first_day(self.span, local_today()))
 
     def choose(self, span: UsageSpan, grouping: UsageGrouping, measure: UsageMeasure | None = None) -> None:
         """Set the choices, and request their report."""

@@ -1,6 +1,7 @@
 """The cards of servers: how each is, what it offers, and what stays open when something changes."""
 
 import json
+from unittest.mock import MagicMock
 
 import pytest
 from PySide6.QtCore import Qt
@@ -29,12 +30,10 @@ def tool(name="read", declared=None, **changes):
 class Driver:
     def __init__(self, qtbot, *servers):
         self.bot = qtbot
-        self.form = McpServersForm(ThemeSource())
+        self.settings = MagicMock()
+        self.settings.change = self.change
+        self.form = McpServersForm(ThemeSource(), self.settings)
         qtbot.addWidget(self.form)
-        self.facts = []
-        self.form.requests.change_requested.connect(self.change)
-        for name in ("saved", "removed", "test_requested", "log_followed", "sign_in_requested", "states_requested"):
-            getattr(self.form.requests, name).connect(lambda *args, name=name: self.facts.append((name, *args)))
         self.form.resize(600, 900)
         self.form.show()
         self.kept = {server.id: server for server in servers}
@@ -96,21 +95,23 @@ def test_what_is_open_stays_when_servers_change(driver):
     rows = driver.part(QListView, "Tools of Files")
     rows.setCurrentIndex(rows.model().index(1, 0))
     changed = FILES.model_copy(update={"off_tools": frozenset({"write"})})
-    driver.form.show_servers((changed, WEB, FILES.model_copy(update={"id": "third"})))
+    third = FILES.model_copy(update={"id": "third"})
+    driver.settings.servers, driver.settings.state.return_value = (third,), McpServerState("third", "off")
+    driver.form.show_servers((changed, WEB, third))
     driver.show_state("running", tools=(tool(), tool("write", is_enabled=False)))
     assert driver.part(QListView, "Tools of Files") is rows
     assert rows.currentIndex().data() == "write"
     assert driver.part(QCheckBox, "The agent may call write").isChecked() is False
-    assert driver.facts[-1] == ("states_requested",)
+    assert driver.form.card("third")._state.text == "Off"
 
 
 def test_one_log_is_open_at_a_time(driver):
     driver.click("Show the log of Files")
     driver.click("Show the log of Web")
-    assert [fact for fact in driver.facts if fact[0] == "log_followed"][-1] == ("log_followed", "web")
+    driver.settings.watch_log.assert_called_with("web")
     assert driver.form.card("files").log is None
     driver.click("Show the log of Web")
-    assert driver.facts[-1] == ("log_followed", "")
+    driver.settings.watch_log.assert_called_with("")
 
 
 def test_what_counts_about_a_tool_is_chosen_in_words(driver):
@@ -178,7 +179,7 @@ def test_one_that_is_off_is_tried_all_the_same(driver):
 def test_the_keyboard_is_on_the_button_again_after_a_test(driver):
     test = driver.part(QPushButton, "Test Files")
     test.setFocus()
-    driver.form.card("files").show_testing()
+    driver.form.card("files").test()
     assert driver.form.focusWidget() is not test
     driver.form.card("files").show_tested(McpServerState("files", "running", tools=(tool(),)))
     assert driver.form.focusWidget() is test
@@ -284,14 +285,12 @@ def test_signing_in_waits_and_can_be_ended(driver):
     card = driver.form.card("web")
     driver.show_state("signed_out", "web")
     driver.click("Sign in to Web")
-    assert driver.facts[-1] == ("sign_in_requested", "web")
+    assert driver.settings.sign_in.call_args.args[0] == "web"
     card.sign_in.show_page("https://a.example/login", is_open=False)
     assert any("Copy the address" in text for text in driver.words)
     driver.click("Copy address")
-    cancelled = []
-    driver.form.requests.sign_in_cancelled.connect(cancelled.append)
     driver.click("Cancel signing in")
-    assert cancelled == ["web"]
+    driver.settings.cancel_sign_in.assert_called_once_with("web")
     card.sign_in.show_result("")
     assert driver.part(QPushButton, "Sign in to Web") is not None
     assert driver.part(QPushButton, "Sign out of Web") is None
@@ -392,10 +391,8 @@ def test_an_import_says_what_it_takes_and_what_it_refuses(driver):
     driver.part(QCheckBox, "Import a").click()
     assert not driver.part(QPushButton, "Import").isEnabled()
     driver.part(QCheckBox, "Import a").click()
-    imports = []
-    panel.import_requested.connect(lambda *args: imports.append(args[1]))
     driver.click("Import 1 server")
-    assert imports == [{"a"}]
+    assert driver.settings.imports.import_servers.call_args.args[1] == {"a"}
     assert not driver.part(QPushButton, "Cancel").isEnabled()
     panel.show_problem(Sentence("The keyring is locked."))
     assert "The keyring is locked." in driver.words
