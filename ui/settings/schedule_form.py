@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import partial
+from typing import Any
 
 from PySide6.QtCore import Signal
 
 from desktop_agent.types.permissions import Mode
 from desktop_agent.types.schedules import MAX_TITLE, ScheduledPrompt
 from ui.bridge.model_servers import ModelGroup
-from ui.bridge.schedule.schedules import ListedSchedule
+from ui.bridge.schedule.schedules import ListedSchedule, ScheduledPrompts
 from ui.forms.controls import Control, folder_line, menu, radio_buttons, text_area, text_line
 from ui.forms.form import required
 from ui.settings.card_list import Card, CardEditor, ItemsForm
@@ -125,7 +126,7 @@ class ScheduleCard(Card):
             (self.tr("Delete"), self.tr("Really delete {0}").format(title)),
         )
         self._question = self.tr("Delete “{0}”? Its conversations stay.").format(title)
-        self._confirm.confirmed.connect(partial(page.delete_requested.emit, item.prompt.id))
+        self._confirm.confirmed.connect(partial(page.schedules.delete, item.prompt.id))
         self._confirm.declined.connect(self._keep)
         parts = [label(title, "strong", wrap=True), label(self._when(item), wrap=True)]
         if last := self._last(item):
@@ -136,13 +137,13 @@ class ScheduleCard(Card):
 
     def _create_buttons(self, item: ListedSchedule, title: str, page: "ScheduleForm") -> FlowRows:
         prompt, last = item.prompt, item.last_run
-        start = partial(page.run_requested.emit, prompt.id)
+        start = partial(page.schedules.run_now, prompt.id)
         run = button(self.tr("Run now"), start, name=self.tr("Run {0} now").format(title))
         run.setEnabled(last is None or last.state == "ended")
         words, name = self.tr("Resume"), self.tr("Resume {0}")
         if prompt.is_on:
             words, name = self.tr("Pause"), self.tr("Pause {0}")
-        pause = button(words, partial(page.switched.emit, prompt.id, not prompt.is_on), name=name.format(title))
+        pause = button(words, partial(page.schedules.switch, prompt.id, not prompt.is_on), name=name.format(title))
         edit = button(self.tr("Edit"), partial(page.edit, prompt.id), name=self.tr("Edit {0}").format(title))
         self.edit_buttons = (edit,)
         buttons = [run, pause, edit]
@@ -194,20 +195,15 @@ class ScheduleCard(Card):
 
 
 class ScheduleForm(ItemsForm[ListedSchedule, ScheduleEditor]):
-    """All prompts. Answer its requests with `show_items`."""
+    """All prompts."""
 
-    saved = Signal(object)
-    """A ScheduledPrompt, new or changed."""
-    switched = Signal(str, bool)
-    """The id of a prompt, and whether to switch it on."""
-    run_requested = Signal(str)
-    delete_requested = Signal(str)
     open_requested = Signal(str)
     """The id of a conversation."""
     budgets_requested = Signal()
 
-    def __init__(self) -> None:
+    def __init__(self, schedules: ScheduledPrompts) -> None:
         super().__init__(self.tr("Add scheduled prompt…"))
+        self.schedules = schedules
         self._modes: tuple[Mode, ...] = ()
         self._models: tuple[ModelGroup, ...] = ()
         empty = self.tr("Nothing is scheduled. A scheduled prompt is sent automatically, once or repeatedly.")
@@ -216,6 +212,7 @@ class ScheduleForm(ItemsForm[ListedSchedule, ScheduleEditor]):
         parts = (self._empty_note, self._cards, self._foot)
         vbox(*parts, parent=self, spacing=SPACE_S, margins=0, end_stretch=True)
         self._update_buttons()
+        schedules.listed.connect(self.show_items)
 
     def show_choices(self, modes: Sequence[Mode]) -> None:
         """Set the modes to choose from."""
@@ -239,9 +236,9 @@ class ScheduleForm(ItemsForm[ListedSchedule, ScheduleEditor]):
         super()._update_buttons()
         self._foot.setVisible(self.editor is None)
 
-    def _save_item(self, item: object) -> None:
+    def _save_item(self, item: Any) -> None:
         self._close_editor()
-        self.saved.emit(item)
+        self.schedules.save(item)
         self._add.setFocus()
 
     def _create_card(self, item: ListedSchedule) -> ScheduleCard:

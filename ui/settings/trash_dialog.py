@@ -5,11 +5,12 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QKeySequence, QResizeEvent, QShortcut
 from PySide6.QtWidgets import QDialog, QListWidget, QListWidgetItem, QWidget
 
 from desktop_agent.types.errors import Sentence
+from ui.bridge.library import ConversationLibrary
 from ui.style.accessibility import choose_toggled_row
 from ui.style.boxes import vbox
 from ui.style.controls import button, label
@@ -33,16 +34,11 @@ _ID_ROLE = Qt.ItemDataRole.UserRole + 20
 class TrashDialog(QDialog):
     """Not modal. Enter restores the selected conversation; Delete asks before it purges."""
 
-    restore_requested = Signal(str)
-    purge_requested = Signal(str)
-    empty_requested = Signal()
-    end_reached = Signal()
-    """Read more of the trash, if there is more."""
-
-    def __init__(self, themes: ThemeSource, days: int, parent: QWidget | None = None) -> None:
-        """`days` is how long a conversation stays."""
+    def __init__(self, themes: ThemeSource, library: ConversationLibrary, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._days = days
+        self._library = library
+        self._days = days = library.trash.days
+        """How long a conversation stays."""
         self._purge_id: str | None = None
         self._has_more = False
         self._list = QListWidget()
@@ -61,6 +57,7 @@ class TrashDialog(QDialog):
         self._build(themes)
         self._connect()
         self.show_conversations(())
+        library.trash.listed.connect(self.show_conversations)
 
     def show_conversations(self, conversations: "Sequence[ListedConversation]", has_more: bool = False) -> None:  # noqa: FBT001, FBT002  a slot
         """Show the trash. The selected one stays selected; if it is gone, the one now in its row is selected."""
@@ -113,7 +110,7 @@ class TrashDialog(QDialog):
     def _restore_selected(self) -> None:
         chosen = self._selected_id()
         if chosen is not None:
-            self.restore_requested.emit(chosen)
+            self._library.restore(chosen)
 
     def _confirm_purge_selected(self) -> None:
         self._purge_id = self._selected_id()
@@ -137,9 +134,9 @@ class TrashDialog(QDialog):
 
     def _on_confirmed(self) -> None:
         if self._purge_id is None:
-            self.empty_requested.emit()
+            self._library.trash.empty()
         else:
-            self.purge_requested.emit(self._purge_id)
+            self._library.trash.purge(self._purge_id)
         self._on_declined()
 
     def _on_declined(self) -> None:
@@ -163,7 +160,7 @@ class TrashDialog(QDialog):
 
     def _on_scrolled(self, value: int) -> None:
         if self._has_more and value >= self._list.verticalScrollBar().maximum():
-            self.end_reached.emit()
+            self._library.trash.read_on()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

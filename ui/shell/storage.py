@@ -129,12 +129,7 @@ class TrashPresenter(QObject):
             # Late: seldom opened.
             from ui.settings.trash_dialog import TrashDialog
 
-            self._dialog = trash = TrashDialog(self._themes, self._library.trash.days, self._window)
-            self._library.trash.listed.connect(trash.show_conversations)
-            trash.restore_requested.connect(self._library.restore)
-            trash.purge_requested.connect(self._library.trash.purge)
-            trash.empty_requested.connect(self._library.trash.empty)
-            trash.end_reached.connect(self._library.trash.read_on)
+            self._dialog = TrashDialog(self._themes, self._library, self._window)
         self._library.trash.list()
         show_in_front(self._dialog)
 

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from unittest.mock import MagicMock
 
 import pytest
 from PySide6.QtWidgets import QApplication, QPushButton, QVBoxLayout, QWidget
@@ -18,7 +19,7 @@ HAS_RUN = ListedSchedule(PROMPT, last_run=replace(RUN, state="ended", result="co
 
 class Driver:
     def __init__(self, qtbot):
-        self.window, self.form = QWidget(), ScheduleForm()
+        self.window, self.form = QWidget(), ScheduleForm(MagicMock())
         qtbot.addWidget(self.window)
         QVBoxLayout(self.window).addWidget(self.form)
         self.show(ListedSchedule(PROMPT))

@@ -1,5 +1,7 @@
 """The trash on a small screen with large letters."""
 
+from unittest.mock import MagicMock
+
 from PySide6.QtWidgets import QPushButton
 
 from ui.settings.trash_dialog import TrashDialog
@@ -12,7 +14,9 @@ def test_with_large_text_every_button_is_inside(qtbot, qapp):
     themes.use(themes.theme, 229)
     apply_theme(qapp, themes)
     try:
-        dialog = TrashDialog(themes, 30)
+        library = MagicMock()
+        library.trash.days = 30
+        dialog = TrashDialog(themes, library)
         qtbot.addWidget(dialog)
         dialog.show()
         hint = next(label for label in dialog.findChildren(type(dialog._hint)) if "30 days" in label.text())

@@ -3,6 +3,8 @@
 And their pictures and sizes, which follow the theme while they are open.
 """
 
+from unittest.mock import MagicMock
+
 import pytest
 from PySide6.QtWidgets import QLabel, QPushButton, QToolButton, QWidget
 
@@ -22,7 +24,7 @@ DIALOGS = {
     "title": lambda themes, over: TitleDialog(themes, "Pears", over),
     "inbox": InboxDialog,
     "branches": BranchDialog,
-    "trash": lambda themes, over: TrashDialog(themes, 30, over),
+    "trash": lambda themes, over: TrashDialog(themes, MagicMock(), over),
 }
 
 

@@ -4,6 +4,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QDialog, QScrollArea, QWidget
 
 from desktop_agent.types.errors import Sentence
+from ui.bridge.schedule.schedules import ScheduledPrompts
 from ui.forms.controls import check_box
 from ui.settings.schedule_form import ScheduleForm
 from ui.style.boxes import hbox, vbox
@@ -21,10 +22,10 @@ class ScheduleDialog(QDialog):
     tray_switched = Signal(bool)
     """Whether closing the window shall leave the program in the tray."""
 
-    def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
+    def __init__(self, themes: ThemeSource, schedules: ScheduledPrompts, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._themes = themes
-        self.form = ScheduleForm()
+        self.form = ScheduleForm(schedules)
         self._close = button(self.tr("Close"), self.reject)
         # While a prompt is being edited, Close would not save it.
         self.form.editor_changed.connect(lambda: self._close.setVisible(self.form.editor is None))

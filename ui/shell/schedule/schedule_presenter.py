@@ -8,7 +8,7 @@ from PySide6.QtCore import QObject
 from desktop_agent.types.errors import AgentError, Sentence
 from ui.bridge.desktop.notifications import DesktopNotifications, is_active
 from ui.bridge.model_servers import ModelServers
-from ui.bridge.schedule.schedules import ListedSchedule, ScheduledPrompts
+from ui.bridge.schedule.schedules import ScheduledPrompts
 from ui.bridge.settings import Settings
 from ui.shell.window import MainWindow
 from ui.style.controls import show_in_front
@@ -40,7 +40,6 @@ class SchedulePresenter(QObject):
         self._servers = servers
         self._window = window
         self._dialog: ScheduleDialog | None = None
-        schedules.listed.connect(self._show_rows)
         settings.changed.connect(self._show_preferences)
         window.scheduled_requested.connect(self.show)
 
@@ -65,21 +64,12 @@ class SchedulePresenter(QObject):
     def _create_dialog(self) -> "ScheduleDialog":
         from ui.shell.schedule.schedule_dialog import ScheduleDialog
 
-        dialog = ScheduleDialog(self._themes, self._window)
-        form = dialog.form
-        form.saved.connect(self.schedules.save)
-        form.switched.connect(self.schedules.switch)
-        form.run_requested.connect(self.schedules.run_now)
-        form.delete_requested.connect(self.schedules.delete)
-        form.open_requested.connect(self._open)
-        form.budgets_requested.connect(self._window.page.usage_meter.usage_requested)
+        dialog = ScheduleDialog(self._themes, self.schedules, self._window)
+        dialog.form.open_requested.connect(self._open)
+        dialog.form.budgets_requested.connect(self._window.page.usage_meter.usage_requested)
         dialog.tray_switched.connect(self._switch_tray)
-        self._servers.models_changed.connect(form.show_models)
+        self._servers.models_changed.connect(dialog.form.show_models)
         return dialog
-
-    def _show_rows(self, rows: list[ListedSchedule]) -> None:
-        if self._dialog is not None:
-            self._dialog.form.show_items(rows)
 
     def _show_preferences(self, _preferences: object = None) -> None:
         if self._dialog is None:
