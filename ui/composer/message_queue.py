@@ -1,7 +1,6 @@
 """The message queue above the composer: messages that wait while the agent works, to edit, reorder or remove."""
 
 from collections.abc import Sequence
-from functools import partial
 
 from PySide6.QtCore import QEvent, QRect, QSize, Qt, Signal
 from PySide6.QtGui import QAction, QKeyEvent, QKeySequence, QResizeEvent
@@ -18,20 +17,14 @@ from ui.style.widgets import SmallTextEdit
 
 
 class QueuedMessageControls(QWidget):
-    """The buttons of a queued message. Folded, they are in a menu and the time of sending is one word."""
+    """The buttons of a row. Folded, they are in a menu and the time of sending is one word."""
 
-    when_pressed = Signal()
-    moved = Signal(int)
-    """By so many positions."""
-    edit_pressed = Signal()
-    remove_pressed = Signal()
-
-    def __init__(self, themes: ThemeSource) -> None:
+    def __init__(self, themes: ThemeSource, row: "QueuedMessageRow") -> None:
         super().__init__()
         self._is_soon = True
         self.is_folded = False
         self._pictures = label(kind="small")
-        self._when = button("", self.when_pressed.emit, "quiet")
+        self._when = button("", row.toggle_when, "quiet")
         self._up = IconButton(themes, "chevron-up", self.tr("Send earlier"))
         self._down = IconButton(themes, "chevron-down", self.tr("Send later"))
         self._edit = IconButton(themes, "pencil", self.tr("Edit"))
@@ -46,7 +39,7 @@ class QueuedMessageControls(QWidget):
             action.setShortcut(QKeySequence(keys))
             self._entries.append(action)
         self._menu.insertSeparator(self._entries[-1])
-        self._build_layout()
+        self._build_layout(row)
 
     def show_message(self, message: WaitingMessage, words: str, *, is_first: bool, is_last: bool) -> None:
         """Show a message's state; the first cannot move up, the last not down. `words` say which one it is."""
@@ -101,11 +94,11 @@ class QueuedMessageControls(QWidget):
     def _open_menu(self) -> None:
         open_menu_at(self._more, self._menu, -self._menu.sizeHint().height())
 
-    def _build_layout(self) -> None:
-        self._up.clicked.connect(lambda: self.moved.emit(-1))
-        self._down.clicked.connect(lambda: self.moved.emit(1))
-        self._edit.clicked.connect(self.edit_pressed)
-        self._remove.clicked.connect(self.remove_pressed)
+    def _build_layout(self, row: "QueuedMessageRow") -> None:
+        self._up.clicked.connect(lambda: row.move_by(-1))
+        self._down.clicked.connect(lambda: row.move_by(1))
+        self._edit.clicked.connect(row.begin_editing)
+        self._remove.clicked.connect(row.remove)
         self._more.clicked.connect(self._open_menu)
         self._more.hide()
         parts = (self._pictures, self._when, *self._buttons, self._more)
@@ -184,25 +177,16 @@ class QueuedMessageRow(QFrame):
     Ctrl+Enter changes when it is sent.
     """
 
-    edited = Signal()
-    """The text in the editor changed."""
-    text_edited = Signal(str)
-    removed = Signal()
-    when_chosen = Signal(str)
-    """"idle" or "soon"."""
-    moved = Signal(int)
-    """By so many positions."""
-    navigated = Signal(int)
-
-    def __init__(self, themes: ThemeSource, message: WaitingMessage) -> None:
+    def __init__(self, themes: ThemeSource, message: WaitingMessage, queue: "MessageQueueView") -> None:
         super().__init__()
         self._message = message
+        self._queue = queue
         self._editor: SmallTextEdit | None = None
         self._unchanged = ""
         """The text of the editor at first, which may differ from that of the message in some characters."""
         self._editor_panel: QWidget | None = None
         self._text = ElidedLabel()
-        self._controls = QueuedMessageControls(themes)
+        self._controls = QueuedMessageControls(themes, self)
         self._main_layout = vbox(parent=self, spacing=SPACE_XS, margins=(SPACE_S, 2, SPACE_XS, 2))
         self._build_layout()
         self.show_message(message, is_first=True, is_last=True)
@@ -233,7 +217,7 @@ class QueuedMessageRow(QFrame):
         self._unchanged = self._editor.toPlainText()
         self._editor.moveCursor(self._editor.textCursor().MoveOperation.End)
         self._editor.given.connect(self._save_text)
-        self._editor.textChanged.connect(self.edited)
+        self._editor.textChanged.connect(self._queue.edited)
         cancel, save = button(self.tr("Cancel"), self.end_editing), button(self.tr("Save"), self._save_text, "primary")
         foot = hbox(cancel, save, start_stretch=True)
         self._editor_panel = QWidget()
@@ -252,33 +236,43 @@ class QueuedMessageRow(QFrame):
             self.setFocus()
         remove_widget(self._main_layout, self._editor_panel)
         self._editor, self._editor_panel = None, None
-        self.edited.emit()
+        self._queue.edited.emit()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         alt = bool(event.modifiers() & Qt.KeyboardModifier.AltModifier)
         control = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
         match event.key():
             case Qt.Key.Key_Return | Qt.Key.Key_Enter if control:
-                self._toggle_when()
+                self.toggle_when()
             case Qt.Key.Key_Return | Qt.Key.Key_Enter | Qt.Key.Key_F2:
                 self.begin_editing()
             case Qt.Key.Key_Escape if self._editor is not None:
                 self.end_editing()
             case Qt.Key.Key_Delete | Qt.Key.Key_Backspace:
-                self.removed.emit()
+                self.remove()
             case Qt.Key.Key_Up | Qt.Key.Key_Down as key:
-                (self.moved if alt else self.navigated).emit(-1 if key == Qt.Key.Key_Up else 1)
+                by = -1 if key == Qt.Key.Key_Up else 1
+                self.move_by(by) if alt else self._queue.navigate(self._message.id, by)
             case _:
                 super().keyPressEvent(event)
 
-    def _toggle_when(self) -> None:
-        self.when_chosen.emit("idle" if self._message.when == "soon" else "soon")
+    def toggle_when(self) -> None:
+        """Change when it is sent."""
+        self._queue.when_chosen.emit(self._message.id, "idle" if self._message.when == "soon" else "soon")
+
+    def move_by(self, by: int) -> None:
+        """Move it by so many positions."""
+        self._queue.move_message(self._message.id, by)
+
+    def remove(self) -> None:
+        """Remove it from the queue."""
+        self._queue.removed.emit(self._message.id)
 
     def _save_text(self) -> None:
         text = self.changed_text
         self.end_editing()
         if text is not None:
-            self.text_edited.emit(trim_prompt(text))
+            self._queue.text_edited.emit(self._message.id, trim_prompt(text))
 
     def _build_layout(self) -> None:
         self.setProperty("kind", "chip")
@@ -286,10 +280,6 @@ class QueuedMessageRow(QFrame):
         # Rows scroll where room is scarce; they never shrink.
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
         self._main_layout.addWidget(QueuedMessageLine(self._text, self._controls))
-        self._controls.when_pressed.connect(self._toggle_when)
-        self._controls.moved.connect(self.moved)
-        self._controls.edit_pressed.connect(self.begin_editing)
-        self._controls.remove_pressed.connect(self.removed)
 
 
 MAX_QUEUE_HEIGHT = 230
@@ -362,7 +352,9 @@ class MessageQueueView(QWidget):
             self._return_draft(row)
             remove_widget(self._list.column, row)
         for index, message in enumerate(messages):
-            row = self._rows.get(message.id) or self._create_row(message.id, message)
+            row = self._rows.get(message.id)
+            if row is None:
+                row = self._rows[message.id] = QueuedMessageRow(self._themes, message, self)
             row.show_message(message, is_first=index == 0, is_last=index == len(messages) - 1)
             if self._list.column.indexOf(row) != index:
                 self._list.column.insertWidget(index, row)
@@ -373,16 +365,6 @@ class MessageQueueView(QWidget):
         if focused is not None and focused_id not in self._rows:
             self._focus_row(min(focused, len(messages) - 1))
 
-    def _create_row(self, message_id: str, message: WaitingMessage) -> QueuedMessageRow:
-        row = self._rows[message_id] = QueuedMessageRow(self._themes, message)
-        row.edited.connect(self.edited)
-        row.text_edited.connect(partial(self.text_edited.emit, message_id))
-        row.when_chosen.connect(partial(self.when_chosen.emit, message_id))
-        row.removed.connect(partial(self.removed.emit, message_id))
-        row.moved.connect(partial(self._move_message, message_id))
-        row.navigated.connect(partial(self._navigate, message_id))
-        return row
-
     def _return_draft(self, row: QueuedMessageRow) -> None:
         if row.changed_text is not None:
             self.draft_returned.emit(row.changed_text)
@@ -390,12 +372,14 @@ class MessageQueueView(QWidget):
     def _index_of(self, message_id: str) -> int:
         return next(index for index, message in enumerate(self._messages) if message.id == message_id)
 
-    def _move_message(self, message_id: str, by: int) -> None:
+    def move_message(self, message_id: str, by: int) -> None:
+        """Move a message by so many positions, unless it is at the end."""
         index = self._index_of(message_id) + by
         if 0 <= index < len(self._messages):
             self.moved.emit(message_id, index)
 
-    def _navigate(self, message_id: str, by: int) -> None:
+    def navigate(self, message_id: str, by: int) -> None:
+        """Go to another row, so many positions from this one."""
         self._focus_row(self._index_of(message_id) + by)
 
     def _focus_row(self, index: int) -> None:

@@ -132,6 +132,7 @@ def test_the_menu_does_what_the_buttons_do(qtbot, page, qt_messages):
     ("text", "files", "name"), [("Read\nit", ("a.txt", "b.txt"), "Read it · a.txt · b.txt"), ("", ("a.txt",), "a.txt")]
 )
 def test_a_message_names_what_is_attached_to_it(qtbot, text, files, name):
-    row = QueuedMessageRow(ThemeSource(), WaitingMessage(id="1", text=text, when="soon", files=files))
+    themes, message = ThemeSource(), WaitingMessage(id="1", text=text, when="soon", files=files)
+    row = QueuedMessageRow(themes, message, MessageQueueView(themes))
     qtbot.addWidget(row)
     assert row.accessibleName() == f"Waiting message: {name}"
