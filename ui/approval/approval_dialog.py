@@ -26,8 +26,8 @@ from ui.approval.waiting_list import WaitingItem, WaitingList
 from ui.bridge.permissions import PendingApproval
 from ui.style.boxes import vbox
 from ui.style.pickers import MODE_SHORTCUT, ModePicker
-from ui.style.text import show_hidden
-from ui.style.text_display import isolate_untrusted, strip_bidi_marks
+from ui.style.text import show_hidden, strip_bidi_marks
+from ui.style.text_display import isolate_untrusted
 from ui.style.theme import SPACE_L, SPACE_M, ThemeSource
 from ui.style.tool_labels import tool_title
 

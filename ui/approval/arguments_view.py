@@ -9,7 +9,7 @@ from desktop_agent.types.blocks import JsonObject
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.tool_calls import is_same_json
 from ui.approval.dialog_layout import Shrinkable
-from ui.approval.labels import WrappingLabel
+from ui.approval.labels import wrapping_label
 from ui.approval.untrusted_text import fold_lines, truncate_text
 from ui.style.auto_height_text import AutoHeightText
 from ui.style.boxes import vbox
@@ -38,10 +38,10 @@ class ArgumentsView(QWidget):
         self._original: JsonObject = {}
         self._parsed: JsonObject | None = {}
         self._validator: ArgumentsValidator = lambda _: None
-        self._heading = WrappingLabel(self.tr("Arguments"), "strong")
+        self._heading = wrapping_label(self.tr("Arguments"), "strong")
         self._view = AutoHeightText(*SHOWN_ROWS, self.tr("Arguments"))
         self._editor = AutoHeightText(*EDITED_ROWS, self.tr("Arguments as JSON"), is_read_only=False)
-        self._problem = WrappingLabel(kind="error")
+        self._problem = wrapping_label(kind="error")
         self._validation_timer = QTimer(self, singleShot=True, interval=VALIDATION_DELAY_MS)
         self._build_layout()
         self._validation_timer.timeout.connect(self._parse_editor)

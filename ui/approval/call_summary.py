@@ -10,15 +10,15 @@ from desktop_agent.types.errors import Sentence
 from desktop_agent.types.tool_calls import Effect, ToolClass
 from ui.approval.dialog_layout import Shrinkable
 from ui.approval.guarded_dialog import ignore_enter
-from ui.approval.labels import WrappingLabel
+from ui.approval.labels import wrapping_label
 from ui.approval.untrusted_text import fold_lines
 from ui.bridge.permissions import PendingApproval
 from ui.style.auto_height_text import AutoHeightText
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import button, label, set_style_property
 from ui.style.layouts import FlowRows
-from ui.style.text import escape_mnemonics, join_names, plain_tooltip, show_hidden, translate_sentence
-from ui.style.text_display import isolate_untrusted, strip_bidi_marks
+from ui.style.text import escape_mnemonics, join_names, plain_tooltip, show_hidden, strip_bidi_marks, translate_sentence
+from ui.style.text_display import isolate_untrusted
 from ui.style.theme import SPACE_M, SPACE_S, SPACE_XS, ThemeSource, body_font, pixmap
 from ui.style.tool_labels import EFFECT_TAGS, Tag, effect_names, tool_class_label, tool_title
 from ui.style.widgets import TextWithButtons
@@ -38,12 +38,12 @@ class ReasonNote(QFrame):
         super().__init__()
         self._themes = themes
         self._icon = QLabel()
-        self._text = WrappingLabel()
+        self._text = wrapping_label()
         self._trust = button("", self.trusted.emit)
         ignore_enter(self._trust)
         self._trust.setMinimumWidth(1)
         self._trust_text = ""
-        self._sources = WrappingLabel(kind="muted")
+        self._sources = wrapping_label(kind="muted")
         self.setProperty("kind", "banner")
         self.setProperty("level", "notice")
         words = vbox(self._text, self._sources, spacing=SPACE_S)
@@ -104,7 +104,7 @@ class ServerDescription(QFrame):
     def __init__(self, themes: ThemeSource) -> None:
         super().__init__()
         self._themes = themes
-        self._intro = WrappingLabel(kind="small")
+        self._intro = wrapping_label(kind="small")
         self.text = AutoHeightText(*_DESCRIPTION_ROWS, self.tr("The server's own words"))
         self.text.setLineWrapMode(QPlainTextEdit.LineWrapMode.WidgetWidth)
         vbox(self._intro, self.text, parent=self, spacing=SPACE_XS, margins=(0, SPACE_XS, 0, 0))
@@ -133,13 +133,13 @@ class CallHeader(QWidget):
 
     def __init__(self, themes: ThemeSource, beside: QWidget) -> None:
         super().__init__()
-        self._agent = WrappingLabel(kind="muted")
-        self._tool = WrappingLabel(kind="heading")
+        self._agent = wrapping_label(kind="muted")
+        self._tool = wrapping_label(kind="heading")
         self._tags = [label() for _ in range(1 + len(Effect))]
         for tag in self._tags:
             tag.setProperty("tag", "caution")
-        self._folder = WrappingLabel(kind="small")
-        self._undo = WrappingLabel(kind="small")
+        self._folder = wrapping_label(kind="small")
+        self._undo = wrapping_label(kind="small")
         self._server = ServerDescription(themes)
         self.shrinkable: Shrinkable = self._server.text
         top = QWidget()

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QLabel, QPlainTextEdit, QWidget
 
 from desktop_agent.types.tool_calls import CommandPart, CommandPreview, Risk
 from ui.approval.code_view import CodeView
-from ui.approval.labels import ExpandableNote, SelectableLabel, WrappingLabel
+from ui.approval.labels import ExpandableNote, SelectableLabel, wrapping_label
 from ui.approval.untrusted_text import describe_host, fold_lines, map_folded_positions
 from ui.style.boxes import hbox, parts_of, vbox
 from ui.style.controls import label
@@ -115,7 +115,7 @@ class CommandView(QWidget):
         self._themes = themes
         self._line = self.initial_focus = CodeView(themes, self.tr("Command line"), MAX_LINE_ROWS, MAX_LINE_ROWS)
         self._line.setLineWrapMode(QPlainTextEdit.LineWrapMode.WidgetWidth)
-        self._warning = WrappingLabel(kind="warning")
+        self._warning = wrapping_label(kind="warning")
         self._sandbox_note = ExpandableNote()
         self._rows = vbox(spacing=SPACE_XS, margins=0)
         self._hosts = _HostList(themes)
@@ -226,8 +226,8 @@ class _HostList(QWidget):
 
     def __init__(self, themes: ThemeSource) -> None:
         super().__init__()
-        self._only = WrappingLabel(self.tr("The command can reach only these hosts:"))
-        self._any = WrappingLabel(
+        self._only = wrapping_label(self.tr("The command can reach only these hosts:"))
+        self._any = wrapping_label(
             self.tr(
                 "This system cannot limit the command to certain hosts: it can use the whole network and the "
                 "services of this computer. The command says that it needs:"

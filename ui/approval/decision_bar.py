@@ -9,15 +9,15 @@ from PySide6.QtWidgets import QButtonGroup, QCheckBox, QFrame, QRadioButton, QWi
 from desktop_agent.types.blocks import JsonObject
 from desktop_agent.types.tool_calls import AllowAlways, AllowForConversation, AllowOnce, Decision, Deny, DenyAndStop
 from ui.approval.guarded_dialog import INPUT_DELAY_MS, MIN_ROWS_WIDTH, ShortcutBar, ShortcutButtonRows, ignore_enter
-from ui.approval.labels import WrappingLabel
+from ui.approval.labels import wrapping_label
 from ui.approval.untrusted_text import fold_lines
 from ui.bridge.permissions import RuleOffer
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import ClearableField, button, label
 from ui.style.layouts import FlowRows, scroll_area_of
 from ui.style.removal import clear_layout
-from ui.style.text import escape_mnemonics, plain_tooltip, translate_sentence
-from ui.style.text_display import isolate_untrusted, strip_bidi_marks
+from ui.style.text import escape_mnemonics, plain_tooltip, strip_bidi_marks, translate_sentence
+from ui.style.text_display import isolate_untrusted
 from ui.style.theme import RADIUS_S, SPACE_M, SPACE_S, SPACE_XS, ThemeSource
 
 # Pixels of a check box without its text.
@@ -224,7 +224,7 @@ class RuleChoice(QFrame):
         self._offers: Sequence[RuleOffer] = ()
         self._group = QButtonGroup(self)
         self._choices = vbox(spacing=SPACE_XS, margins=0)
-        self._stays = WrappingLabel(self.tr("The rule is stored, although this conversation is not."), "muted")
+        self._stays = wrapping_label(self.tr("The rule is stored, although this conversation is not."), "muted")
         self._grant = button(self.tr("Allow and keep this rule"), self._emit_granted, "primary")
         ignore_enter(self._grant)
         self._group.idClicked.connect(self._on_clicked)
@@ -251,7 +251,7 @@ class RuleChoice(QFrame):
             if index == 0 or folders[index - 1] != folders[index]:
                 if index:
                     self._choices.addSpacing(SPACE_S)
-                self._choices.addWidget(WrappingLabel(self._scope_text(offer), "strong"))
+                self._choices.addWidget(wrapping_label(self._scope_text(offer), "strong"))
             self._choices.addWidget(self._create_row(index, offer))
         # The choices were created after the widgets below them.
         for choice in (self._group.button(index) for index in range(len(self._offers))):
@@ -321,9 +321,9 @@ class _RuleRow(QWidget):
         self.choice = _RuleButton(self)
         # The row draws the focus ring.
         self.choice.setStyleSheet("QRadioButton:focus { border-color: transparent; }")
-        texts = vbox(WrappingLabel(words), spacing=0)
+        texts = vbox(wrapping_label(words), spacing=0)
         if note:
-            texts.addWidget(WrappingLabel(note, "muted"))
+            texts.addWidget(wrapping_label(note, "muted"))
         layout = hbox(parent=self, spacing=SPACE_XS, margins=SPACE_XS)
         layout.addWidget(self.choice, 0, Qt.AlignmentFlag.AlignTop)
         layout.addLayout(texts, 1)

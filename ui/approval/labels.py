@@ -14,85 +14,25 @@ from PySide6.QtGui import (
     QPalette,
     QTextCharFormat,
     QTextLayout,
-    QTextOption,
 )
 from PySide6.QtWidgets import QLabel, QWidget
 
 from ui.style.boxes import hbox, vbox
-from ui.style.controls import ElidedLabel, LabelKind, button
-from ui.style.text_display import BIDI_MARKS, in_logical_order, make_format_range, strip_bidi_marks
+from ui.style.controls import ElidedLabel, LabelKind, WrappedLabel, button, label
+from ui.style.text import BIDI_MARKS, strip_bidi_marks
+from ui.style.text_display import in_logical_order, make_format_range
 from ui.style.theme import SPACE_S
 
-_UNLIMITED_WIDTH = 1_000_000
+_LEAST_WIDTH = 24
+_ONE_LINE = 1_000_000
+"""Pixels."""
 
 
-class WrappingLabel(QLabel):
-    """A plain-text label that is never wider than its room: it breaks between words, or else anywhere.
-
-    Bidi marks are drawn; `text()`, which screen readers read too, lacks them.
-    """
-
-    direction = Qt.LayoutDirection.LayoutDirectionAuto
-    """By default the letters decide the direction."""
-
-    def __init__(self, text: str = "", kind: LabelKind = "") -> None:
-        super().__init__()
-        self._drawn_text = ""
-        self.setTextFormat(Qt.TextFormat.PlainText)
-        self.setText(text)
-        if kind:
-            self.setProperty("kind", kind)
-        self.setWordWrap(True)
-
-    def setText(self, text: str) -> None:
-        self._drawn_text = text.replace("\n", "\u2028")
-        super().setText(strip_bidi_marks(text))
-        # Qt does not repaint if only the bidi marks differ.
-        self.update()
-
-    def hasHeightForWidth(self) -> bool:
-        return True
-
-    def heightForWidth(self, width: int) -> int:
-        return self._size_for_width(max(width, 1)).height()
-
-    def sizeHint(self) -> QSize:
-        return self._size_for_width(_UNLIMITED_WIDTH)
-
-    def minimumSizeHint(self) -> QSize:
-        """Return a width of a few letters."""
-        letters, usual = 6 * self.fontMetrics().averageCharWidth(), self.sizeHint()
-        return QSize(min(letters, usual.width()), usual.height())
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        del event
-        painter = QPainter(self)
-        painter.setPen(self.palette().color(self.foregroundRole()))
-        layout, _ = self._layout_at(self.width())
-        layout.draw(painter, QPointF(0, 0))
-
-    def _size_for_width(self, width: int) -> QSize:
-        self.ensurePolished()
-        return self._layout_at(width)[1]
-
-    def _layout_at(self, width: int) -> tuple[QTextLayout, QSize]:
-        is_mirrored = self.layoutDirection() is Qt.LayoutDirection.RightToLeft and width != _UNLIMITED_WIDTH
-        edge = Qt.AlignmentFlag.AlignRight if is_mirrored else Qt.AlignmentFlag.AlignLeft
-        option = QTextOption(edge | Qt.AlignmentFlag.AlignAbsolute)
-        # The alignment follows the window.
-        option.setTextDirection(self.direction)
-        option.setWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
-        layout = QTextLayout(self._drawn_text, self.font())
-        layout.setTextOption(option)
-        layout.beginLayout()
-        height = widest = 0.0
-        while (line := layout.createLine()).isValid():
-            line.setLineWidth(width)
-            line.setPosition(QPointF(0, height))
-            height += line.height()
-            widest = max(widest, line.naturalTextWidth())
-        layout.endLayout()
-        return layout, QSize(ceil(widest), ceil(height))
+def wrapping_label(text: str = "", kind: LabelKind = "") -> QLabel:
+    """Return a label that is never wider than its room, whatever words somebody else wrote."""
+    widget = label(text, kind, wrap=True)
+    widget.setMinimumWidth(_LEAST_WIDTH)
+    return widget
 
 
 _BLANKS = frozenset(" \t\u2028")
@@ -102,17 +42,20 @@ _CURSOR_MOVES = {
 }
 
 
-class SelectableLabel(WrappingLabel):
+class SelectableLabel(WrappedLabel):
     """A label to select from with the mouse, and with Shift and arrows once clicked. Tab skips it.
 
     Positions are in the drawn text, in UTF-16 units.
     """
 
-    direction = Qt.LayoutDirection.LeftToRight
-
     def __init__(self, text: str = "") -> None:
-        super().__init__(text)
+        super().__init__()
         self._anchor = self._cursor = 0
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setWordWrap(True)
+        self.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
+        self.setMinimumWidth(_LEAST_WIDTH)
+        self.setText(text)
         self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
         self.setCursor(Qt.CursorShape.IBeamCursor)
 
@@ -124,7 +67,15 @@ class SelectableLabel(WrappingLabel):
 
     def setText(self, text: str) -> None:
         super().setText(in_logical_order(text))
-        self._utf16 = self._drawn_text.encode("utf-16-le", "surrogatepass")
+        self._utf16 = self._drawn_text.replace("\n", "\u2028").encode("utf-16-le", "surrogatepass")
+
+    def sizeHint(self) -> QSize:
+        layout, height = self.broken(_ONE_LINE)
+        return QSize(ceil(max(layout.lineAt(row).naturalTextWidth() for row in range(layout.lineCount()))), height)
+
+    def _is_drawn_by_qt(self, width: int) -> bool:
+        del width
+        return False
 
     def event(self, event: QEvent) -> bool:
         """Keep the keys of the selection from shortcuts."""
@@ -178,7 +129,7 @@ class SelectableLabel(WrappingLabel):
         part = make_format_range(min(self._anchor, self._cursor), abs(self._anchor - self._cursor), highlight)
         painter = QPainter(self)
         painter.setPen(colours.color(self.foregroundRole()))
-        layout, _ = self._layout_at(self.width())
+        layout, _ = self.broken(self.width())
         layout.draw(painter, QPointF(0, 0), [part] if part.length else [])
 
     def _select(self, begin: int, end: int) -> None:
@@ -193,14 +144,14 @@ class SelectableLabel(WrappingLabel):
         return self._utf16[2 * position : 2 * position + 2].decode("utf-16-le", "surrogatepass")
 
     def _next_position(self, key: Qt.Key) -> int:
-        layout, _ = self._layout_at(self.width())
+        layout, _ = self.broken(self.width())
         previous, position = self._cursor, _CURSOR_MOVES[key](layout, self._cursor)
         while position != previous and self._char_at(min(position, previous)) in BIDI_MARKS:
             previous, position = position, _CURSOR_MOVES[key](layout, position)
         return position
 
     def _position_at(self, point: QPoint) -> int:
-        layout, _ = self._layout_at(self.width())
+        layout, _ = self.broken(self.width())
         for index in range(layout.lineCount()):
             line = layout.lineAt(index)
             if point.y() < line.y() + line.height():
@@ -226,7 +177,7 @@ class ExpandableNote(QWidget):
         super().__init__()
         self._short = ElidedLabel()
         self._short.setProperty("kind", "muted")
-        self._full_text = WrappingLabel(kind="muted")
+        self._full_text = wrapping_label(kind="muted")
         self._toggle_button = button(self.tr("Show all"), self._toggle, "link")
         line = hbox(self._short, spacing=SPACE_S, grow=self._short)
         line.addWidget(self._toggle_button, 0, Qt.AlignmentFlag.AlignTop)

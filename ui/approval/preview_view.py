@@ -16,13 +16,13 @@ from desktop_agent.types.tool_calls import (
 from ui.approval.code_view import CodeView
 from ui.approval.command_preview import CommandView
 from ui.approval.dialog_layout import Shrinkable
-from ui.approval.labels import WrappingLabel
+from ui.approval.labels import wrapping_label
 from ui.approval.untrusted_text import MAX_CHARACTERS, describe_host, fold_lines, truncate_text
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import label
 from ui.style.image_reader import image_reader
-from ui.style.text import format_number, show_hidden, translated
-from ui.style.text_display import isolate_untrusted, strip_bidi_marks
+from ui.style.text import format_number, show_hidden, strip_bidi_marks, translated
+from ui.style.text_display import isolate_untrusted
 from ui.style.theme import SPACE_S, SPACE_XS, ThemeSource
 
 MIN_ROWS, MAX_ROWS = 6, 100
@@ -111,10 +111,10 @@ class NetworkView(QWidget):
         super().__init__()
         self._method = label()
         self._method.setProperty("tag", "risk")
-        self._host = WrappingLabel(kind="heading")
+        self._host = wrapping_label(kind="heading")
         self._address = self.initial_focus = CodeView(themes, self.tr("Address"), MAX_ADDRESS_ROWS, MAX_ADDRESS_ROWS)
         self._address.setLineWrapMode(QPlainTextEdit.LineWrapMode.WidgetWidth)
-        self._note = WrappingLabel(kind="muted")
+        self._note = wrapping_label(kind="muted")
         top = hbox(self._method, self._host, spacing=SPACE_S, grow=self._host)
         vbox(top, self._address, self._note, parent=self, spacing=SPACE_S, margins=0)
 
@@ -142,7 +142,7 @@ class PictureView(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self._canvas = self.shrinkable = _ImageCanvas()
-        self._note = WrappingLabel(kind="muted")
+        self._note = wrapping_label(kind="muted")
         self._load: _ImageLoad | None = None
         vbox(self._canvas, self._note, parent=self, spacing=SPACE_S, margins=0, grow=self._canvas)
 
@@ -239,8 +239,8 @@ class PreviewView(QWidget):
 
     def __init__(self, themes: ThemeSource) -> None:
         super().__init__()
-        self._heading = WrappingLabel(kind="strong")
-        self._status = WrappingLabel(kind="muted")
+        self._heading = wrapping_label(kind="strong")
+        self._status = wrapping_label(kind="muted")
         self._status.hide()
         self._reserves_status = False
         self._text = TextView(themes)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from PySide6.QtCore import QSignalBlocker, Qt, Signal
 from PySide6.QtWidgets import QBoxLayout, QListWidget, QListWidgetItem, QWidget
 
-from ui.approval.labels import WrappingLabel
+from ui.approval.labels import wrapping_label
 from ui.style.boxes import vbox
 from ui.style.list_rows import RowDelegate, RowRole
 from ui.style.text import plain_tooltip
@@ -37,7 +37,7 @@ class WaitingList(QWidget):
         """`name` is the accessible name; `count_text` has a place for the number."""
         super().__init__()
         self._count_text = count_text
-        self._count = WrappingLabel(kind="muted")
+        self._count = wrapping_label(kind="muted")
         self._list = QListWidget()
         self._list.setAccessibleName(name)
         self._list.setItemDelegate(RowDelegate(themes, self._list))

@@ -15,8 +15,8 @@ from ui.style.boxes import vbox
 from ui.style.controls import announce, button, label, show_in_front
 from ui.style.layouts import FlowRows
 from ui.style.list_rows import RowDelegate, RowRole
-from ui.style.text import labelled, one_line, plain_tooltip, show_hidden, title_or_new
-from ui.style.text_display import isolate_untrusted, relative_date, strip_bidi_marks
+from ui.style.text import labelled, one_line, plain_tooltip, show_hidden, strip_bidi_marks, title_or_new
+from ui.style.text_display import isolate_untrusted, relative_date
 from ui.style.theme import SPACE_L, SPACE_M, ThemeSource
 from ui.style.tool_labels import tool_icon, tool_title
 

@@ -20,7 +20,7 @@ from PySide6.QtWidgets import (
 )
 from shiboken6 import isValid
 
-from ui.style.text import escape_mnemonics, native_shortcut, plain_tooltip, with_keys
+from ui.style.text import escape_mnemonics, native_shortcut, plain_tooltip, strip_bidi_marks, with_keys
 from ui.style.theme import ICON_SIZE, ThemeSource, icon, themed_icon
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def set_by_name(target: QObject, **values: str) -> None:
 
 def label(text: str = "", kind: LabelKind = "", *, wrap: bool = False) -> QLabel:
     """Return a label of plain text: what comes from a server or a file must never be read as HTML."""
-    widget = _WrappedLabel() if wrap else QLabel()
+    widget = WrappedLabel() if wrap else QLabel()
     set_by_name(widget, textFormat="PlainText")
     widget.setText(text)
     widget.setWordWrap(wrap)
@@ -62,47 +62,61 @@ _MOST_LETTERS = 30
 """Letters of one word for which a wrapped label claims room."""
 
 
-class _WrappedLabel(QLabel):
-    """A label that breaks between words, as Qt does; a word that is wider than the label is broken anywhere."""
+class WrappedLabel(QLabel):
+    """A label that breaks between words, as Qt does; a word that is wider than the label is broken anywhere.
+
+    Marks of the written order are drawn; `text()`, which screen readers read too, lacks them.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._drawn_text = ""
+
+    def setText(self, text: str, /) -> None:
+        self._drawn_text = text
+        super().setText(strip_bidi_marks(text))
+        # Qt does not repaint if only the marks differ.
+        self.update()
 
     def minimumSizeHint(self) -> QSize:
         hint, most = super().minimumSizeHint(), _MOST_LETTERS * self.fontMetrics().averageCharWidth()
         return hint if hint.width() <= most else QSize(most, self.heightForWidth(most))
 
     def heightForWidth(self, width: int, /) -> int:
-        if self._fits(width):
+        if self._is_drawn_by_qt(width):
             return super().heightForWidth(width)
         around = self.contentsMargins()
         room = width - around.left() - around.right()
-        return self._broken(room)[1] + around.top() + around.bottom()
+        return self.broken(room)[1] + around.top() + around.bottom()
 
     def paintEvent(self, event: QPaintEvent, /) -> None:
-        if self._fits(self.width()):
+        if self._is_drawn_by_qt(self.width()):
             super().paintEvent(event)
             return
         from PySide6.QtCore import Qt
         from PySide6.QtGui import QPainter
 
         area = self.contentsRect()
-        layout, height = self._broken(area.width())
+        layout, height = self.broken(area.width())
         painter = QPainter(self)
         painter.setPen(self.palette().color(self.foregroundRole()))
         is_centred = bool(self.alignment() & Qt.AlignmentFlag.AlignVCenter)
         above = max(0, area.height() - height) / 2 if is_centred else 0
         layout.draw(painter, QPointF(area.left(), area.top() + above))
 
-    def _fits(self, width: int) -> bool:
-        return super().minimumSizeHint().width() <= width
+    def _is_drawn_by_qt(self, width: int) -> bool:
+        return self._drawn_text == self.text() and super().minimumSizeHint().width() <= width
 
-    def _broken(self, width: int) -> "tuple[QTextLayout, int]":
-        """Return the lines, and the height of all of them."""
+    def broken(self, width: int) -> "tuple[QTextLayout, int]":
+        """Return the lines at this width, and the height of all of them, in pixels."""
         # Late: no label of the first paint has such words.
         from PySide6.QtGui import QTextLayout, QTextOption
 
+        self.ensurePolished()
         option = QTextOption(self.alignment())
         option.setTextDirection(self.layoutDirection())
         option.setWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
-        text = self.text().replace("\n", "\u2028")
+        text = self._drawn_text.replace("\n", "\u2028")
         # With a buddy an ampersand is written twice.
         layout = QTextLayout(text.replace("&&", "&") if self.buddy() else text, self.font())
         layout.setTextOption(option)

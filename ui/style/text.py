@@ -16,7 +16,15 @@ _STACKED = "\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u0
 _STACKED_SIGNS = "\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ecd\u0f71-\u0f84"
 _STACKED_MARKS = "\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f"
 _MAX_STACKED = 4
+LEFT_ISOLATE, RIGHT_ISOLATE, POP_ISOLATE = BIDI_MARKS = "\u2066\u2067\u2069"
+"""Invisible marks, which must not be copied or spoken."""
+_WITHOUT_BIDI_MARKS = str.maketrans("", "", BIDI_MARKS)
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+
+
+def strip_bidi_marks(text: str) -> str:
+    """Return the text without the marks that keep its written order."""
+    return text.translate(_WITHOUT_BIDI_MARKS)
 
 
 def one_line(text: str, max_length: int) -> str:

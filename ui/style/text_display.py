@@ -17,11 +17,7 @@ from PySide6.QtGui import QInputMethodEvent, QTextCharFormat, QTextLayout
 from PySide6.QtWidgets import QPlainTextEdit
 
 from desktop_agent.types.blocks import JsonObject
-from ui.style.text import replace_hidden, show_hidden
-
-_LEFT_ISOLATE, _RIGHT_ISOLATE, _POP_ISOLATE = "\u2066", "\u2067", "\u2069"
-BIDI_MARKS = frozenset({_LEFT_ISOLATE, _RIGHT_ISOLATE, _POP_ISOLATE})
-"""Invisible marks, which must not be copied or spoken."""
+from ui.style.text import LEFT_ISOLATE, POP_ISOLATE, RIGHT_ISOLATE, replace_hidden, show_hidden, strip_bidi_marks
 
 LEFT_TO_RIGHT_MARK = "\u200e"
 """Put before a text whose first letter decides its direction, to make it left-to-right."""
@@ -29,8 +25,7 @@ LEFT_TO_RIGHT_MARK = "\u200e"
 _RIGHT_TO_LEFT_RUN = re.compile(
     "(?:[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefe\U00010800-\U00010fff\U0001e800-\U0001efff][\u0300-\u036f]*)+"
 )
-_MARKS = re.compile(f"[{_LEFT_ISOLATE}{_RIGHT_ISOLATE}{_POP_ISOLATE}]")
-_ISOLATED = rf"{_RIGHT_ISOLATE}\g<0>{_POP_ISOLATE}"
+_ISOLATED = rf"{RIGHT_ISOLATE}\g<0>{POP_ISOLATE}"
 
 
 def in_logical_order(text: str) -> str:
@@ -40,17 +35,12 @@ def in_logical_order(text: str) -> str:
 
 def isolate(text: str) -> str:
     """Isolate a text inside a sentence of any language, so that the text around it does not change its order either."""
-    return f"{_LEFT_ISOLATE}{in_logical_order(text)}{_POP_ISOLATE}" if _RIGHT_TO_LEFT_RUN.search(text) else text
+    return f"{LEFT_ISOLATE}{in_logical_order(text)}{POP_ISOLATE}" if _RIGHT_TO_LEFT_RUN.search(text) else text
 
 
 def isolate_untrusted(text: str) -> str:
     """Isolate what somebody else wrote: hidden characters are visible, and its order is the written one."""
     return isolate(show_hidden(text))
-
-
-def strip_bidi_marks(text: str) -> str:
-    """Return the text without the marks of this module."""
-    return text if text.isascii() else _MARKS.sub("", text)
 
 
 def bidi_mark_positions(text: str) -> list[int]:

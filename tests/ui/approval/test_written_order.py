@@ -8,8 +8,8 @@ from PySide6.QtWidgets import QListWidget, QRadioButton
 from desktop_agent.types.errors import Sentence
 from tests.ui.drawn_order import from_left, rows_of
 from ui.approval.approval_dialog import ApprovalDialog
-from ui.approval.labels import WrappingLabel
 from ui.bridge.permissions import PendingApproval, RuleOffer
+from ui.style.controls import WrappedLabel
 from ui.style.theme import ThemeSource
 
 GIVEN = {"from א": "mv א ב", "b": "ג > ד"}
@@ -37,9 +37,9 @@ def open_dialog(dialog, *other_calls):
 
 
 def drawn_text(dialog, begins):
-    found = next(label for label in dialog.findChildren(WrappingLabel) if label.text().startswith(begins))
+    found = next(label for label in dialog.findChildren(WrappedLabel) if label.text().startswith(begins))
     assert not MARKS & set(found.text())
-    return from_left(found._layout_at(2000)[0])
+    return from_left(found.broken(2000)[0])
 
 
 def test_arguments_are_drawn_in_their_order(dialog):

@@ -3,7 +3,7 @@ from PySide6.QtGui import QTextLayout
 
 from desktop_agent.types.errors import Sentence, ServerFailed
 from tests.ui.drawn_order import from_left
-from ui.style.text import translate_sentence
+from ui.style.text import strip_bidi_marks, translate_sentence
 from ui.style.text_display import (
     LEFT_TO_RIGHT_MARK,
     bidi_mark_positions,
@@ -11,7 +11,6 @@ from ui.style.text_display import (
     in_logical_order,
     isolate,
     isolate_untrusted,
-    strip_bidi_marks,
 )
 
 
