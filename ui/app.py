@@ -54,7 +54,7 @@ from ui.shell.storage import CloseConfirmation, DiskBanner
 from ui.shell.window import WindowStateFile, save_appearance
 from ui.sidebar.organising import OrganisePresenter
 from ui.style.text import translate_sentence
-from ui.style.theme import ThemeSource, app_icon
+from ui.style.theme import app_icon
 
 if TYPE_CHECKING:
     from ui.shell.desktop.desktop_parts import DesktopParts
@@ -181,24 +181,24 @@ class AppController:
         settings = self._settings = Settings(engine, self._tasks, app)
         self._notifications = DesktopNotifications(self._tasks, app)
         self._create_notifiers()
-        self._help = HelpPresenter(themes, pictures, engine.folder, self._tasks, settings.updates, self.window)
+        self._help = HelpPresenter(pictures, engine.folder, self._tasks, settings.updates, self.window)
         disk = self._disk = DiskMonitor(engine, self._tasks, self.window)
         disk.recovered.connect(self.library.refresh)
         self.mcp_servers = McpServerSettings(engine, clock, self._tasks, partial(_current_workspace, self.library), app)
         sources = SettingsSources(settings, self.servers, self.mcp_servers, disk, self.library, self._tasks)
-        self._settings_presenter = SettingsPresenter(themes, sources, self.window)
-        pages, self._organising = self._settings_presenter, self._organise(themes)
-        palette = PalettePresenter(themes, self.window, self.library, self.servers, pages.show)
+        self._settings_presenter = SettingsPresenter(sources, self.window)
+        pages, self._organising = self._settings_presenter, self._organise()
+        palette = PalettePresenter(self.window, self.library, self.servers, pages.show)
         WindowActions(self.window, settings, pages, self._help, palette, disk, self.exchange, self._organising)
         self._mcp = self._create_mcp()
         self._close_confirmation = CloseConfirmation(self.window.unstored, self._unsaved, lambda: startup.can_ask)
         self._disk_banner = DiskBanner(disk, self.window.banners, self.window)
         self._connect()
 
-    def _organise(self, themes: ThemeSource) -> OrganisePresenter:
+    def _organise(self) -> OrganisePresenter:
         organiser = Organiser(self._engine, self.library, self._tasks, self._startup.app)
         organiser.done.connect(partial(_offer_undo, self.window.banners))
-        presenter = OrganisePresenter(themes, self.window.sidebar, organiser, self.library, self.window)
+        presenter = OrganisePresenter(self.window.themes, self.window.sidebar, organiser, self.library, self.window)
         presenter.export_requested.connect(partial(_export, self.exchange))
         presenter.branches_requested.connect(self.window.page.branches.tree.open_for)
         return presenter
@@ -210,16 +210,14 @@ class AppController:
         )
         CallNotifier(self.library, notifications, settings, self._tasks, self._show_call)
         schedules = ScheduledPrompts(self._engine, self.library, self._tasks, self._startup.app)
-        self._scheduled = SchedulePresenter(self._startup.themes, schedules, settings, self.servers, self.window)
+        self._scheduled = SchedulePresenter(schedules, settings, self.servers, self.window)
         ScheduleNotifier(self._scheduled, notifications, settings, self._startup.raise_window)
 
     def _create_mcp(self) -> McpPresenter:
-        engine, app, themes, window = self._engine, self._startup.app, self._startup.themes, self.window
+        engine, app = self._engine, self._startup.app
         engine.consent_handlers = self.library.requests.consent_handlers
         catalog, notices = McpCatalog(engine, self._tasks, app), McpNotices(engine, app)
-        presenter = McpPresenter(
-            themes, catalog, notices, window.page.composer, window.banners, self._tasks, self.library, window
-        )
+        presenter = McpPresenter(catalog, notices, self._tasks, self.library, self.window)
         RequestNotifier(self.library, self._notifications, self._settings, self._show_request)
         return presenter
 
@@ -230,9 +228,7 @@ class AppController:
             from ui.shell.exchange import ExchangePresenter
 
             exchange = Exchange(self._engine, self.library.unstored, self._tasks, self._startup.app)
-            self._exchange = ExchangePresenter(
-                self._startup.themes, exchange, self.library, self.window.banners, self.window
-            )
+            self._exchange = ExchangePresenter(exchange, self.library, self.window)
         return self._exchange
 
     def begin(self, options: LaunchOptions) -> None:
@@ -274,7 +270,7 @@ class AppController:
 
         show_usage = partial(self._settings_presenter.show, "usage")
         BudgetBanners(self._settings.usage, self.window.banners, show_usage, self.window)
-        FoundPresenter(self._startup.themes, self.library, self.window)
+        FoundPresenter(self.library, self.window)
         self.library.found.start_indexing()
         UpdateNotice(self._settings.updates, self.window.banners, self.window)
 

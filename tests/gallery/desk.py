@@ -95,21 +95,16 @@ class Desk:
         settings = Settings(engine, self.tasks, app)
         self.updates = settings.updates
         about_folder = Path("/home/ada/.local/share/desktop-agent")
-        self.help = HelpPresenter(themes, self.pictures, about_folder, self.tasks, self.updates, self.window)
+        self.help = HelpPresenter(self.pictures, about_folder, self.tasks, self.updates, self.window)
         disk = DiskMonitor(engine, self.tasks, self.window)
         self.tool_servers = McpServerSettings(engine, self.clock, self.tasks, lambda: None, app)
         sources = SettingsSources(settings, self.servers, self.tool_servers, disk, self.library, self.tasks)
-        self.settings = SettingsPresenter(themes, sources, self.window)
-        self.palette = PalettePresenter(themes, self.window, self.library, self.servers, self.settings.show)
-        self.exchange = ExchangePresenter(
-            themes,
-            Exchange(engine, self.library.unstored, self.tasks, app),
-            self.library,
-            self.window.banners,
-            self.window,
-        )
+        self.settings = SettingsPresenter(sources, self.window)
+        self.palette = PalettePresenter(self.window, self.library, self.servers, self.settings.show)
+        exchange = Exchange(engine, self.library.unstored, self.tasks, app)
+        self.exchange = ExchangePresenter(exchange, self.library, self.window)
         self.schedules = ScheduledPrompts(engine, self.library, self.tasks, app)
-        self.scheduled = SchedulePresenter(themes, self.schedules, settings, self.servers, self.window)
+        self.scheduled = SchedulePresenter(self.schedules, settings, self.servers, self.window)
         self.organiser = Organiser(engine, self.library, self.tasks, app)
         self.organising = OrganisePresenter(themes, self.window.sidebar, self.organiser, self.library, self.window)
         WindowActions(

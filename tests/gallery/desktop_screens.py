@@ -49,7 +49,7 @@ class Startup(QObject):
     def __init__(self, desk: Desk) -> None:
         super().__init__(desk.window)
         self.app = QApplication.instance()
-        self.themes = desk.help._themes
+        self.themes = desk.window.themes
         self.window = desk.window
 
     def raise_window(self) -> None:

@@ -97,7 +97,7 @@ async def show_found(desk: Desk, *, accepted: bool = True) -> FoundSection:
     if accepted:
         desk.library.found.answer(["claude-code", "codex", "goose"], shows=True, offers=False)
         await until(lambda: bool(desk.library.found.shown))
-    FoundPresenter(desk.window._themes, desk.library, desk.window)
+    FoundPresenter(desk.library, desk.window)
     desk.window.window_layout.show_list()
     section = cast("FoundSection", desk.window.sidebar._section)
     await until(lambda: section.isVisible() if accepted else "found" in desk.window.banners.keys)

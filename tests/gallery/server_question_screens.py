@@ -124,11 +124,8 @@ def work(desk: Desk, *, offered: bool = False) -> tuple[McpPresenter, McpRequest
         catalog._catalogs = {server.server_id: server for server in OFFERED}
         catalog.refresh = lambda _: None
     presenter = McpPresenter(
-        window._themes,
         catalog,
         McpNotices(desk.engine, window),
-        window.page.composer,
-        window.page.banners,
         desk.tasks,
         desk.library,
         window,

@@ -17,7 +17,8 @@ DRAFT = (
 
 
 def _spelling(desk: Desk) -> SpellingPresenter:
-    presenter = SpellingPresenter(desk.settings._themes, desk.folder, desk.settings._settings, desk.tasks, desk.window)
+    settings = desk.settings._sources.settings
+    presenter = SpellingPresenter(desk.window.themes, desk.folder, settings, desk.tasks, desk.window)
     presenter.watch(desk.window.page)
     return presenter
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QDir, QObject, QStandardPaths, Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QFileDialog, QWidget
+from PySide6.QtWidgets import QFileDialog
 
 from desktop_agent.types.errors import Sentence, join_remedy
 from ui.bridge.desktop.opening import AddressOpener
@@ -15,10 +15,10 @@ from ui.bridge.library import ConversationLibrary
 from ui.bridge.sentence_lists import quoted_names
 from ui.settings.found_histories import FoundHistoriesDialog
 from ui.shell.attachments import safe_file_name
-from ui.shell.banners import Banner, BannerArea, BannerButton
+from ui.shell.banners import Banner, BannerButton
+from ui.shell.window import MainWindow
 from ui.style.controls import show_in_front
 from ui.style.text import labelled, show_hidden, translate_sentence
-from ui.style.theme import ThemeSource
 from ui.style.widgets import QuestionBox
 
 _KEY = "exchange"
@@ -48,24 +48,16 @@ def _deleted_sentence(titles: Sequence[str]) -> Sentence:
 class ExchangePresenter(QObject):
     """Asks for files, and shows progress and results as banners."""
 
-    def __init__(
-        self,
-        themes: ThemeSource,
-        exchange: Exchange,
-        library: ConversationLibrary,
-        banners: BannerArea,
-        window: QWidget,
-    ) -> None:
+    def __init__(self, exchange: Exchange, library: ConversationLibrary, window: MainWindow) -> None:
         super().__init__(window)
-        self._themes = themes
         self._exchange = exchange
         self._library = library
-        self._banners = banners
+        self._banners = window.banners
         self._window = window
         self._dialog: QFileDialog | None = None
         self._found_dialog: FoundHistoriesDialog | None = None
         self._opener = AddressOpener(self)
-        self._opener.failed.connect(banners.show_notice)
+        self._opener.failed.connect(window.banners.show_notice)
         exchange.progressed.connect(self._show_progress)
         exchange.exported.connect(self._show_exported)
         exchange.imported.connect(self._show_imported)
@@ -248,7 +240,7 @@ class ExchangePresenter(QObject):
         if len(lines) > len(shown):
             shown.append(self.tr("And {0} more.").format(len(lines) - len(shown)))
         title, heading = self.tr("Import"), self.tr("What was not imported, or only in part")
-        box = QuestionBox(self._themes, title, heading, "\n".join(shown), self._window)
+        box = QuestionBox(self._window.themes, title, heading, "\n".join(shown), self._window)
         box.add_answer(self.tr("Close"), "")
         box.add_answer(self.tr("Copy report"), "copy", "primary")
         box.answered.connect(partial(self._on_answered, lines))

@@ -15,7 +15,7 @@ from ui.sidebar.found_section import FoundSection
 from ui.style.boxes import hbox
 from ui.style.controls import button, label
 from ui.style.text import translate_sentence
-from ui.style.theme import SPACE_M, ThemeSource
+from ui.style.theme import SPACE_M
 from ui.style.widgets import TextWithButtons
 
 if TYPE_CHECKING:
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 class FoundPresenter(QObject):
     """Shows the conversations of other programs below the person's own, once the person has accepted the offer."""
 
-    def __init__(self, themes: ThemeSource, library: ConversationLibrary, window: "MainWindow") -> None:
+    def __init__(self, library: ConversationLibrary, window: "MainWindow") -> None:
         super().__init__(window)
         self._library = library
         self._found = library.found
         self._window = window
-        self._section = FoundSection(themes)
+        self._section = FoundSection(window.themes)
         self._bar = _ReadOnlyBar()
         window.sidebar.add_section(self._section)
         window.frame.add_in_place_of_composer(self._bar)

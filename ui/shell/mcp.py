@@ -27,13 +27,12 @@ from ui.composer.completions import (
     expand_template,
     template_variables,
 )
-from ui.composer.composer import Composer
 from ui.shell.approvals import DialogOpening
-from ui.shell.banners import Banner, BannerArea, BannerButton
+from ui.shell.banners import Banner, BannerButton
 from ui.shell.drafts import to_draft
+from ui.shell.window import MainWindow
 from ui.style.controls import IconButton, set_keys_tooltip
 from ui.style.text import title_or_new
-from ui.style.theme import ThemeSource
 
 if TYPE_CHECKING:
     from ui.approval.server_requests.request_dialog import ServerRequestDialog
@@ -54,13 +53,12 @@ class ElicitationPresenter(QObject):
     side_windows: Callable[[], Sequence[OpenWindow]] = staticmethod(tuple)
     """The windows beside the main one."""
 
-    def __init__(self, themes: ThemeSource, library: ConversationLibrary, window: QWidget) -> None:
+    def __init__(self, library: ConversationLibrary, window: MainWindow) -> None:
         super().__init__(window)
-        self._themes = themes
         self._library = library
         self._requests = library.requests
         self._window = window
-        self._over = window
+        self._over: QWidget = window
         self._created_dialog: ServerRequestDialog | None = None
         self._opener = AddressOpener(self)
         self._opener.failed.connect(self._show_open_error)
@@ -159,7 +157,7 @@ class ElicitationPresenter(QObject):
         if self._created_dialog is None:
             from ui.approval.server_requests.request_dialog import ServerRequestDialog
 
-            self._created_dialog = ServerRequestDialog(self._themes, self._over)
+            self._created_dialog = ServerRequestDialog(self._window.themes, self._over)
             self._over.installEventFilter(self)
             self._created_dialog.answered.connect(self._requests.answer)
             self._created_dialog.open_page_requested.connect(self._opener.open_page)
@@ -194,23 +192,16 @@ class McpCatalogControls(QObject):
     """The person wants the settings of the servers."""
 
     def __init__(
-        self,
-        themes: ThemeSource,
-        composer: Composer,
-        catalog: McpCatalog,
-        tasks: BackgroundTasks,
-        library: ConversationLibrary,
-        window: QWidget,
+        self, catalog: McpCatalog, tasks: BackgroundTasks, library: ConversationLibrary, window: MainWindow
     ) -> None:
         super().__init__(window)
-        self._themes = themes
-        self._composer = composer
+        self._composer = composer = window.page.composer
         self._catalog = catalog
         self._tasks = tasks
         self._library = library
         self._window = window
         self._created_popup: CompletionPopup | None = None
-        self.button = IconButton(themes, "server", self.tr("Insert from a server"))
+        self.button = IconButton(window.themes, "server", self.tr("Insert from a server"))
         set_keys_tooltip(self.button, self.tr("Insert from an MCP server"), INSERT_SHORTCUT)
         self._typed_triggers = CompletionTriggers(composer.editor)
         composer.add_control(self.button)
@@ -252,7 +243,7 @@ class McpCatalogControls(QObject):
         if self._created_popup is None:
             from ui.composer.completion_popup import CompletionPopup
 
-            self._created_popup = CompletionPopup(self._themes, self._window)
+            self._created_popup = CompletionPopup(self._window.themes, self._window)
             self._created_popup.chosen.connect(self._on_chosen)
             self._created_popup.left.connect(self._on_dismissed)
             self._created_popup.refresh_requested.connect(self._refresh_catalog)
@@ -376,19 +367,16 @@ class McpPresenter(QObject):
 
     def __init__(
         self,
-        themes: ThemeSource,
         catalog: McpCatalog,
         notices: McpNotices,
-        composer: Composer,
-        banners: BannerArea,
         tasks: BackgroundTasks,
         library: ConversationLibrary,
-        window: QWidget,
+        window: MainWindow,
     ) -> None:
         super().__init__(window)
-        self._banners = banners
-        self.elicitation = ElicitationPresenter(themes, library, window)
-        self.catalog = McpCatalogControls(themes, composer, catalog, tasks, library, window)
+        self._banners = window.banners
+        self.elicitation = ElicitationPresenter(library, window)
+        self.catalog = McpCatalogControls(catalog, tasks, library, window)
         notices.noticed.connect(self._show_notice)
         notices.outdated.connect(self._remove_notice)
         notices.notify_all()

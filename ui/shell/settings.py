@@ -11,7 +11,7 @@ from ui.bridge.settings import SettingsSources
 from ui.shell.attachments import FileSaver
 from ui.shell.window import MainWindow
 from ui.style.controls import show_in_front
-from ui.style.theme import READING_WIDTH, ReadingStyle, ThemeSource
+from ui.style.theme import READING_WIDTH, ReadingStyle
 
 if TYPE_CHECKING:
     from ui.settings.settings_dialog import SettingsDialog
@@ -40,9 +40,8 @@ class SettingsPresenter(QObject):
     dialog_created = Signal(object)
     """The SettingsDialog, before it is shown for the first time."""
 
-    def __init__(self, themes: ThemeSource, sources: SettingsSources, window: MainWindow) -> None:
+    def __init__(self, sources: SettingsSources, window: MainWindow) -> None:
         super().__init__(window)
-        self._themes = themes
         self._sources = sources
         self._window = window
         self._saver = FileSaver(sources.tasks, self)
@@ -88,7 +87,7 @@ class SettingsPresenter(QObject):
     def _create_dialog(self) -> "SettingsDialog":
         from ui.settings.settings_dialog import SettingsDialog
 
-        dialog = SettingsDialog(self._themes, self._sources, self._window)
+        dialog = SettingsDialog(self._window.themes, self._sources, self._window)
         dialog.providers.connect_requested.connect(dialog.hide)
         dialog.providers.connect_requested.connect(self._window.show_welcome)
         dialog.decisions.export_requested.connect(partial(self._export_decisions, dialog))
@@ -103,8 +102,10 @@ class SettingsPresenter(QObject):
         self._saver.ask(dialog, "decisions.jsonl", lambda: rules.as_json_lines().encode())
 
     def _export_usage(self, page: "UsageSettings") -> None:
-        report, reports = page.report, self._sources.settings.usage
-        self._saver.ask_path(page, f"{self.tr('Usage')}.csv", partial(reports.export, report))
+        from ui.settings.pages import page_title
+
+        export = partial(self._sources.settings.usage.export, page.report)
+        self._saver.ask_path(page, f"{page_title('usage')}.csv", export)
 
     def _apply_reading_style(self, preferences: Preferences) -> None:
-        self._themes.set_reading_style(reading_style(preferences.appearance))
+        self._window.themes.set_reading_style(reading_style(preferences.appearance))

@@ -179,7 +179,7 @@ class MainWindow(QMainWindow):
         self.banners = BannerArea(themes)
         self.frame = PageFrame(themes)
         self.sidebar = ConversationList(themes)
-        self._themes = themes
+        self.themes = themes
         self._welcome: WelcomePresenter | None = None
         self._question: ClosingQuestion | None = None
         self._work_timer = QTimer(self, interval=_WORK_CHECK_MS)
@@ -201,9 +201,9 @@ class MainWindow(QMainWindow):
         self.page = page
         self._library = library
         self._servers = servers
-        self.trash = TrashPresenter(self._themes, library, self.banners, self)
-        self.inbox = InboxPresenter(self._themes, library, self.sidebar, page.approvals, self)
-        self.unstored = UnstoredPresenter(self._themes, library, self.frame, self.sidebar, self.banners, self)
+        self.trash = TrashPresenter(self.themes, library, self.banners, self)
+        self.inbox = InboxPresenter(self.themes, library, self.sidebar, page.approvals, self)
+        self.unstored = UnstoredPresenter(self.themes, library, self.frame, self.sidebar, self.banners, self)
         self._connect(library)
         self.search = SearchPresenter(self.sidebar, library, page, self.show_conversation_page)
         for shortcut in self._early_keys:
@@ -233,7 +233,7 @@ class MainWindow(QMainWindow):
             # Late: with a model connected it is seldom opened.
             from ui.welcome.welcome_page import WelcomePage, WelcomePresenter
 
-            welcome = WelcomePage(self._themes)
+            welcome = WelcomePage(self.themes)
             self.window_layout.pages.addWidget(welcome)
             welcome.back_requested.connect(self.show_conversation_page)
             welcome.model_file_requested.connect(self.model_file_requested)
@@ -307,7 +307,7 @@ class MainWindow(QMainWindow):
             self.sidebar.rename_current()
         else:
             # It is in another folder, in the archive, further down the list, or never stored.
-            ask_title(self._themes, conversation, self._library, self)
+            ask_title(self.themes, conversation, self._library, self)
 
     def save_window_geometry(self, file: "WindowStateFile") -> None:
         """Save size, position, the splitter, and whether the sidebar is shown, for the next start."""
@@ -401,7 +401,7 @@ class MainWindow(QMainWindow):
         # Late: seldom asked.
         from ui.shell.storage import ClosingQuestion
 
-        box = self._question = ClosingQuestion(self._themes, self, loses_work=self._loses_work())
+        box = self._question = ClosingQuestion(self.themes, self, loses_work=self._loses_work())
         box.answered.connect(self._on_answered)
         box.open()
         self._work_timer.start()

@@ -42,7 +42,7 @@ def banner(screen):
 
 
 async def wait_for_offer(screen):
-    presenter = FoundPresenter(screen.window._themes, screen.desk.library, screen.window)
+    presenter = FoundPresenter(screen.desk.library, screen.window)
     await until(lambda: "were found on this computer" in banner(screen))
     return presenter
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QTimer
 from PySide6.QtGui import QAction, QKeySequence
-from PySide6.QtWidgets import QWidget
 
 from desktop_agent.types.preferences import Preferences
 from ui.bridge.desktop.updates import UpdateChecks
@@ -26,7 +25,6 @@ from ui.sidebar.organising import OrganisePresenter
 from ui.sidebar.row_menus import RowAction
 from ui.style.controls import show_in_front
 from ui.style.pickers import MODE_SHORTCUT as MODE_KEYS
-from ui.style.theme import ThemeSource
 from ui.transcript.input.last_answer import LastAnswer
 
 if TYPE_CHECKING:
@@ -40,15 +38,13 @@ class HelpPresenter(QObject):
 
     def __init__(
         self,
-        themes: ThemeSource,
         pictures: PictureStore,
         data_folder: Path,
         tasks: BackgroundTasks,
         updates: UpdateChecks,
-        window: QWidget,
+        window: MainWindow,
     ) -> None:
         super().__init__(window)
-        self._themes = themes
         self._updates = updates
         self._tasks = tasks
         self._pictures = pictures
@@ -62,7 +58,7 @@ class HelpPresenter(QObject):
             from ui.shell.commands.help_dialog import HelpDialog
 
             self._dialog = HelpDialog(
-                self._themes, self._pictures, self._data_folder, self._tasks, self._updates, self._window
+                self._window.themes, self._pictures, self._data_folder, self._tasks, self._updates, self._window
             )
         show_in_front(self._dialog)
         self._dialog.turn_to(page)

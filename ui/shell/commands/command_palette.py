@@ -206,7 +206,6 @@ class PalettePresenter(QObject):
 
     def __init__(
         self,
-        themes: ThemeSource,
         window: MainWindow,
         library: ConversationLibrary,
         servers: ModelServers,
@@ -215,7 +214,6 @@ class PalettePresenter(QObject):
         """`open_setting` opens a page of the settings at a field, or with "" as it is."""
         super().__init__(window)
         self._open_setting = open_setting
-        self._themes = themes
         self._window = window
         self._library = library
         self._newest: Sequence[Conversation] = ()
@@ -234,7 +232,7 @@ class PalettePresenter(QObject):
     def open(self) -> None:
         """Open or close the palette."""
         if self._widget is None:
-            self._widget = CommandPalette(self._themes, self._groups, self._window, self._fallback_rows)
+            self._widget = CommandPalette(self._window.themes, self._groups, self._window, self._fallback_rows)
             self._widget.typed.connect(self._library.listing.find_titles)
             self._widget.typed.connect(self._find_messages)
             self._widget.closed.connect(self._library.quick_search.stop)

@@ -13,7 +13,6 @@ from ui.bridge.settings import Settings
 from ui.shell.window import MainWindow
 from ui.style.controls import show_in_front
 from ui.style.text import translate_sentence
-from ui.style.theme import ThemeSource
 
 if TYPE_CHECKING:
     from ui.shell.schedule.schedule_dialog import ScheduleDialog
@@ -26,15 +25,9 @@ class SchedulePresenter(QObject):
     """Creates the dialog when it is first opened, and keeps it up to date."""
 
     def __init__(
-        self,
-        themes: ThemeSource,
-        schedules: ScheduledPrompts,
-        settings: Settings,
-        servers: ModelServers,
-        window: MainWindow,
+        self, schedules: ScheduledPrompts, settings: Settings, servers: ModelServers, window: MainWindow
     ) -> None:
         super().__init__(window)
-        self._themes = themes
         self.schedules = schedules
         self._settings = settings
         self._servers = servers
@@ -64,7 +57,7 @@ class SchedulePresenter(QObject):
     def _create_dialog(self) -> "ScheduleDialog":
         from ui.shell.schedule.schedule_dialog import ScheduleDialog
 
-        dialog = ScheduleDialog(self._themes, self.schedules, self._window)
+        dialog = ScheduleDialog(self._window.themes, self.schedules, self._window)
         dialog.form.open_requested.connect(self._open)
         dialog.form.budgets_requested.connect(self._window.page.usage_meter.usage_requested)
         dialog.tray_switched.connect(self._switch_tray)
