@@ -46,8 +46,7 @@ class ArgumentsView(QWidget):
         self._build_layout()
         self._validation_timer.timeout.connect(self._parse_editor)
         self._editor.textChanged.connect(self._on_text_changed)
-        themes.changed.connect(self._apply_theme)
-        self._apply_theme()
+        themes.follow(self._apply_theme)
 
     @property
     def view(self) -> QPlainTextEdit:

@@ -51,8 +51,7 @@ class ReasonNote(QFrame):
         layout = hbox(parent=self, spacing=SPACE_S, margins=(SPACE_M, SPACE_S, SPACE_M, SPACE_S))
         layout.addWidget(self._icon, 0, Qt.AlignmentFlag.AlignTop)
         layout.addLayout(words, 1)
-        themes.changed.connect(self._draw_icon)
-        self._draw_icon()
+        themes.follow(self._draw_icon)
         self.hide()
 
     @property
@@ -108,8 +107,7 @@ class ServerDescription(QFrame):
         self.text = AutoHeightText(*_DESCRIPTION_ROWS, self.tr("The server's own words"))
         self.text.setLineWrapMode(QPlainTextEdit.LineWrapMode.WidgetWidth)
         vbox(self._intro, self.text, parent=self, spacing=SPACE_XS, margins=(0, SPACE_XS, 0, 0))
-        themes.changed.connect(self._apply_theme)
-        self._apply_theme()
+        themes.follow(self._apply_theme)
         self.hide()
 
     @property

@@ -26,8 +26,7 @@ class CodeView(AutoHeightText):
         self.setProperty("kind", "code")
         self.cursorPositionChanged.connect(self._show_cursor)
         self.updateRequest.connect(self._scroll_margin)
-        themes.changed.connect(self._apply_theme)
-        self._apply_theme()
+        themes.follow(self._apply_theme)
 
     def show_lines(self, lines: list[DiffLine], words: list[str]) -> None:
         """Show these lines; `words` is the text of each on the screen."""

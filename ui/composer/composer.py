@@ -39,8 +39,7 @@ class _ComposerFrame(QFrame):
             # Set later, the frame would be polished again, which loads all enumerations of styles.
             self.setProperty("focused", "true")
         self.column = vbox(parent=self, spacing=SPACE_XS)
-        themes.changed.connect(self._apply_theme)
-        self._apply_theme()
+        themes.follow(self._apply_theme)
 
     def mark_focus(self, *, focused: bool) -> None:
         set_style_property(self, "focused", "true" if focused else "false")

@@ -168,8 +168,7 @@ class SendStopButton(QWidget):
         self._send.clicked.connect(self.send_pressed)
         # On press, not release: assistive technology releases 100 ms later.
         self._stop.pressed.connect(self.stop)
-        themes.changed.connect(self._apply_theme)
-        self._apply_theme()
+        themes.follow(self._show_stop_icon)
 
     @property
     def is_working(self) -> bool:
@@ -231,5 +230,5 @@ class SendStopButton(QWidget):
         self._queue_action.setShortcut(QKeySequence("Ctrl+Enter" if self.enter_sends else ""))
         open_menu_at(self._queue, self._menu, -self._menu.sizeHint().height())
 
-    def _apply_theme(self) -> None:
+    def _show_stop_icon(self) -> None:
         self._stop.setIcon(icon("stop", self._themes.theme.danger, self._themes.theme.muted, 16))

@@ -157,8 +157,7 @@ class ReasoningPicker(CollapsingButton):
         self._shown: tuple[list[ReasoningChoice], Reasoning | None] = ([], None)
         self.setAccessibleName(self.tr("Reasoning"))
         self.clicked.connect(self.open_menu)
-        themes.changed.connect(self._apply_theme)
-        self._apply_theme()
+        themes.follow(self._apply_theme)
         self.hide()
 
     @property

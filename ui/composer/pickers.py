@@ -188,7 +188,7 @@ class ModelPicker(ToolButton):
             "second_link": self.tr("Run a model file…"),
         }
         self._popup = SearchPopup(themes, self._search, POPUP_SIZE, self, **words)
-        self._popup.set_label(self.tr("Search models"), self.tr("Search, or type a model id"))
+        self._popup.panel.set_label(self.tr("Search models"), self.tr("Search, or type a model id"))
         self.setAccessibleName(self.tr("Model"))
         self.setProperty("kind", "quiet")
         self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
@@ -200,8 +200,7 @@ class ModelPicker(ToolButton):
         self._popup.refresh_requested.connect(self.refresh_requested)
         self._popup.link_followed.connect(self.connect_requested)
         self._popup.second_link_followed.connect(self.model_file_requested)
-        themes.changed.connect(self._apply_theme)
-        self._apply_theme()
+        themes.follow(self._apply_theme)
         self._update_text()
 
     def minimumSizeHint(self) -> QSize:
@@ -288,8 +287,7 @@ class WorkspacePicker(CollapsingButton):
         )
         self.setAccessibleName(self.tr("Workspace folder"))
         self.clicked.connect(self.open_menu)
-        themes.changed.connect(self._apply_theme)
-        self._apply_theme()
+        themes.follow(self._apply_theme)
         self.set_folder(None)
 
     def set_folder(self, folder: Path | None, conversation_id: str = "") -> None:

@@ -188,8 +188,7 @@ class PriceSettings(QWidget):
         self._filter.textChanged.connect(self._filtered.setFilterFixedString)
         self._table.selectionModel().currentChanged.connect(self._refresh)
         self._rows.dataChanged.connect(self._refresh)
-        themes.changed.connect(self._apply_zoom)
-        self._apply_zoom()
+        themes.follow(self._apply_zoom)
         self._refresh()
 
     def refresh(self) -> None:

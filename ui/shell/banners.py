@@ -216,8 +216,7 @@ class BannerFrame(QFrame):
         self.setMinimumWidth(SPACE_L)
         self.setAccessibleName(self.words)
         self._build()
-        themes.changed.connect(self._draw)
-        self._draw()
+        themes.follow(self._draw)
         if banner.duration_ms is not None:
             time_up = QTimer(self, interval=banner.duration_ms)
             time_up.timeout.connect(self._on_time_up)

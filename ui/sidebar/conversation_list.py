@@ -63,8 +63,7 @@ class _NewButton(PushButton):
         super().__init__(" " + words)
         self._themes = themes
         self.setAccessibleName(words)
-        themes.changed.connect(self._apply_theme)
-        self._apply_theme()
+        themes.follow(self._apply_theme)
 
     def _apply_theme(self) -> None:
         side = round(ICON_SIZE * self._themes.zoom / 100)
@@ -117,8 +116,7 @@ class ConversationList(QFrame):
         self._search.down_pressed.connect(self._focus_rows)
         self._search.escape_pressed.connect(self._leave_search)
         self._search.focused.connect(self._show_filters)
-        themes.changed.connect(self._apply_theme)
-        self._apply_theme()
+        themes.follow(self._apply_theme)
 
     def set_conversations(self, conversations: "Sequence[Conversation]") -> None:
         """Show these conversations in this order."""

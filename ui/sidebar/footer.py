@@ -80,8 +80,7 @@ class _TextButton(ToolButton):
         self.setProperty("kind", "quiet")
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
-        themes.changed.connect(self._apply_theme)
-        self._apply_theme()
+        themes.follow(self._apply_theme)
 
     def show_words(self, *words: str) -> None:
         """Show the first of these texts that there is room for."""

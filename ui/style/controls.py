@@ -261,8 +261,7 @@ class IconButton(ToolButton):
         self.setProperty("kind", kind)
         self.setProperty("square", "true")
         set_by_name(self, focusPolicy="TabFocus")
-        self._update_icon()
-        themes.changed.connect(self._update_icon)
+        themes.follow(self._update_icon)
 
     def set_name(self, name: str) -> None:
         """Set the accessible name and the tooltip."""

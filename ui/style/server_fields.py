@@ -60,8 +60,7 @@ class StatusLine(QWidget):
         self._text.setAlignment(across | Qt.AlignmentFlag.AlignTop)
         row = hbox(self._icon, self._text, parent=self, spacing=SPACE_S, margins=0, grow=self._text)
         row.setAlignment(self._icon, Qt.AlignmentFlag.AlignTop)
-        themes.changed.connect(self._draw)
-        self._draw()
+        themes.follow(self._draw)
         self.hide()
 
     @property

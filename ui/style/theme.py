@@ -1,5 +1,6 @@
 """The theme: every colour, size, font and icon that a screen may use; light, dark, and strong contrast."""
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
@@ -157,43 +158,36 @@ class ThemeSource(QObject):
 
     def __init__(self, theme: Theme = LIGHT, zoom: int = 100) -> None:
         super().__init__()
-        self._theme = theme
-        self._zoom = zoom
-        self._reading = ReadingStyle()
-
-    @property
-    def theme(self) -> Theme:
-        return self._theme
-
-    @property
-    def zoom(self) -> int:
+        self.theme = theme
+        self.zoom = zoom
         """In percent."""
-        return self._zoom
+        self.reading = ReadingStyle()
 
-    @property
-    def reading(self) -> ReadingStyle:
-        return self._reading
+    def follow(self, apply: Callable[[], object]) -> None:
+        """Call this now, and after each change. It is a method of a QObject, which ends with the object."""
+        self.changed.connect(apply)
+        apply()
 
     def space(self, pixels: int) -> int:
         """Return a space of the window's scale around a group: half of it if the person wants it compact."""
-        return pixels // 2 if self._reading.is_compact else pixels
+        return pixels // 2 if self.reading.is_compact else pixels
 
     @property
     def reading_width(self) -> int:
         """Return the largest width of a line of a conversation, in pixels."""
-        return round(self._reading.line_width * self._zoom / 100 * self._reading.size / BODY_SIZE)
+        return round(self.reading.line_width * self.zoom / 100 * self.reading.size / BODY_SIZE)
 
     def set_reading_style(self, reading: ReadingStyle) -> None:
         """Set the reading style; emit a change if it is another."""
-        if reading != self._reading:
-            self._reading = reading
+        if reading != self.reading:
+            self.reading = reading
             self.changed.emit()
 
     def use(self, theme: Theme, zoom: int) -> None:
         """Set theme and zoom; emit a change if something is different."""
-        if (theme, zoom) == (self._theme, self._zoom):
+        if (theme, zoom) == (self.theme, self.zoom):
             return
-        self._theme, self._zoom = theme, zoom
+        self.theme, self.zoom = theme, zoom
         self.changed.emit()
 
 

@@ -82,8 +82,7 @@ class UrlElicitationView(RequestView):
         for widget in (message_frame, self._host, self._lookalike_label, self._address_box, self._note):
             self.column.addWidget(widget)
         self.column.addStretch(1)
-        themes.changed.connect(self._highlight_host)
-        self._highlight_host()
+        themes.follow(self._highlight_host)
         self.is_small = not self._address.is_idn
         self.hint = self.tr("Open the page first.") if self._address.is_safe else ""
 

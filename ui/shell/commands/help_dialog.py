@@ -85,8 +85,7 @@ class AboutPage(ScrollColumn):
         licences = button(self.tr("All licences"), show_licences)
         layout.addWidget(licences, 0, Qt.AlignmentFlag.AlignLeading)
         layout.addStretch(1)
-        themes.changed.connect(self._apply_theme)
-        self._apply_theme()
+        themes.follow(self._apply_theme)
 
     def _head(self) -> QHBoxLayout:
         version = _selectable(self.tr("Version {0}").format(QCoreApplication.applicationVersion()))
@@ -325,8 +324,7 @@ class HelpDialog(QDialog):
         self.guide.jump_button.hide()
         self.guide.link_activated.connect(opener.open_link)
         opener.failed.connect(self._show_problem)
-        themes.changed.connect(self._apply_theme)
-        self._apply_theme()
+        themes.follow(self._apply_theme)
 
     def turn_to(self, page: HelpPage) -> None:
         """Show a page, with the window's current actions."""
