@@ -12,7 +12,7 @@ from ui.approval.code_view import CodeView
 from ui.approval.labels import ExpandableNote, SelectableLabel, wrapping_label
 from ui.approval.untrusted_text import describe_host, fold_lines, map_folded_positions
 from ui.style.boxes import hbox, parts_of, vbox
-from ui.style.controls import label
+from ui.style.controls import label, show_words
 from ui.style.removal import clear_layout
 from ui.style.text import join_names, join_sentences, show_hidden, translated
 from ui.style.text_display import isolate, isolate_untrusted
@@ -151,8 +151,7 @@ class CommandView(QWidget):
             warnings.append(self.tr("The shell cannot read this line: {0}").format(isolate_untrusted(preview.problem)))
         if not preview.understood:
             warnings.append(self.tr("This line may run more than is listed here. Read all of it."))
-        self._warning.setVisible(bool(warnings))
-        self._warning.setText("\n".join(warnings))
+        show_words(self._warning, "\n".join(warnings))
 
     def _show_sandbox(self, preview: CommandPreview) -> None:
         folder, confinement = show_hidden(preview.folder), show_hidden(translated(preview.confinement))

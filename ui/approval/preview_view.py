@@ -19,7 +19,7 @@ from ui.approval.dialog_layout import Shrinkable
 from ui.approval.labels import wrapping_label
 from ui.approval.untrusted_text import MAX_CHARACTERS, describe_host, fold_lines, truncate_text
 from ui.style.boxes import hbox, vbox
-from ui.style.controls import label
+from ui.style.controls import label, show_words
 from ui.style.image_reader import image_reader
 from ui.style.text import format_number, show_hidden, strip_bidi_marks, translated
 from ui.style.text_display import isolate_untrusted
@@ -169,8 +169,7 @@ class PictureView(QWidget):
 
     def _show_note(self, note: str, state: str) -> None:
         words = " ".join(filter(None, (isolate_untrusted(note), state)))
-        self._note.setText(words)
-        self._note.setVisible(bool(words))
+        show_words(self._note, words)
 
 
 class _ImageLoad(QObject):

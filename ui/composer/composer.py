@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QFrame, QWidget
 from ui.composer.control_bar import ControlBar, SendStopButton
 from ui.composer.message_editor import MessageEditor, accept_drop, is_too_long
 from ui.style.boxes import vbox
-from ui.style.controls import IconButton, announce, label, set_by_name, set_style_property
+from ui.style.controls import IconButton, announce, label, set_by_name, set_style_property, show_words
 from ui.style.text import translate_sentence, trim_prompt
 from ui.style.theme import SPACE_S, SPACE_XS, ThemeSource
 
@@ -315,8 +315,7 @@ class Composer(QWidget):
         pending = self.tr("Your message is sent when the attachments are ready. Press Esc to cancel.")
         words = "\n".join(filter(None, (self._blocked_reason, pending if self._pending_send else "", *notices)))
         is_new = bool(words) and words != self._notice.text()
-        self._notice.setText(words)
-        self._notice.setVisible(bool(words))
+        show_words(self._notice, words)
         if is_new:
             announce(self, words)
             self.notice_shown.emit(self._notice)

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QAbstractButton, QBoxLayout, QFormLayout, QFrame, 
 
 from ui.forms.controls import Control
 from ui.style.boxes import hbox, vbox
-from ui.style.controls import LabelKind, announce, label, line, set_style_property
+from ui.style.controls import LabelKind, announce, label, line, set_style_property, show_words
 from ui.style.theme import SPACE_L, SPACE_M, SPACE_S, SPACE_XS
 
 Check = Callable[[Any], str]
@@ -166,8 +166,7 @@ class FieldRow(QWidget):
             return
         if words:
             announce(self.control.widget, words)
-        text.setText(words)
-        text.setVisible(bool(words))
+        show_words(text, words)
         self._texts[name] = words
         self._update_description()
 

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QApplication, QFrame, QLabel, QPushButton, QVBoxLa
 from ui.bridge.settings import ToolGroup
 from ui.forms.form import EDITOR, Form, FormStyle
 from ui.style.boxes import hbox, vbox
-from ui.style.controls import ButtonKind, announce, button, label
+from ui.style.controls import ButtonKind, announce, button, label, show_words
 from ui.style.layouts import PartFocus, StickyFoot, scroll_area_of
 from ui.style.removal import remove_widget
 from ui.style.theme import SPACE_M, SPACE_S
@@ -239,8 +239,7 @@ class CardEditor(EditorFrame):
 
     def show_warning(self, words: str) -> None:
         """Show an effect that saving would have; an empty text hides it."""
-        self._warning.setText(words)
-        self._warning.setVisible(bool(words))
+        show_words(self._warning, words)
 
     def show_problem(self, words: str) -> None:
         """Show why it was not saved; an empty text hides it."""

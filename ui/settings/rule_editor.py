@@ -26,7 +26,7 @@ from ui.bridge.settings import ToolGroup
 from ui.settings.card_list import EditorFrame
 from ui.settings.tool_picker import ToolMenu
 from ui.style.boxes import hbox, vbox
-from ui.style.controls import announce, button, label, set_style_property
+from ui.style.controls import announce, button, label, set_style_property, show_words
 from ui.style.layouts import FlowRows, PartFocus
 from ui.style.text import labelled, show_hidden, translate_sentence
 from ui.style.theme import SPACE_M, SPACE_S
@@ -232,8 +232,7 @@ class RuleEditor(EditorFrame):
     def _show_error(self, words: str) -> None:
         if words and words != self._problem.text():
             announce(self, words)
-        self._problem.setText(words)
-        self._problem.setVisible(bool(words))
+        show_words(self._problem, words)
         set_style_property(self._pattern, "invalid", "true" if words else "false")
 
     def _save(self) -> None:

@@ -11,7 +11,7 @@ from ui.forms.key_field import KeyField, is_bare
 from ui.settings.pages import SettingEntry, page_title
 from ui.style.accessibility import ChoiceList
 from ui.style.boxes import hbox, vbox
-from ui.style.controls import ClearableField, announce, button, label
+from ui.style.controls import ClearableField, announce, button, label, show_words
 from ui.style.layouts import FlowRows
 from ui.style.list_rows import ResultModel, ResultRow, RowDelegate
 from ui.style.text import native_shortcut
@@ -226,8 +226,7 @@ class ShortcutSettings(QWidget):
         self.choice_changed.emit(self._chosen, index)
 
     def _show_problem(self, words: str) -> None:
-        self._problem.setText(words)
-        self._problem.setVisible(bool(words))
+        show_words(self._problem, words)
         if words:
             announce(self._field, words)
 

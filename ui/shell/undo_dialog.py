@@ -25,7 +25,7 @@ from desktop_agent.types.tool_calls import DiffPreview, TextPreview
 from ui.approval.dialog_layout import ShrinkingScrollArea
 from ui.approval.preview_view import TextView
 from ui.style.boxes import hbox, vbox
-from ui.style.controls import announce, button, label
+from ui.style.controls import announce, button, label, show_words
 from ui.style.list_rows import paint_row_background
 from ui.style.style_sheet import selected_background
 from ui.style.text import (
@@ -268,8 +268,7 @@ class UndoDialog(QDialog):
         why = "" if file.reason is None else translate_sentence(file.reason, show_hidden)
         if file.is_conflict:
             why = self._conflict_text(replaced=replaced)
-        self._reason.setText(why)
-        self._reason.setVisible(bool(why))
+        show_words(self._reason, why)
         self._refresh()
         # For a file that stays, show what a tick would do, so that the person can decide.
         is_undecided = file.is_conflict and file.effect() == "left"
@@ -320,8 +319,7 @@ class UndoDialog(QDialog):
         words = self.tr("“{0}” also undoes its other effects.")
         lines = [words.format(show_hidden(tool_title(name))) for name in forecast.undo_tools]
         lines += [translate_sentence(refusal, show_hidden) for refusal in forecast.undo_refusals]
-        self._other_effects.setText("\n".join(lines))
-        self._other_effects.setVisible(bool(lines))
+        show_words(self._other_effects, "\n".join(lines))
         self._irreversible.setText(self._irreversible_text(forecast.irreversible))
         self._irreversible_note.setVisible(bool(forecast.irreversible))
 

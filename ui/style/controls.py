@@ -70,13 +70,18 @@ class WrappedLabel(QLabel):
 
     def __init__(self) -> None:
         super().__init__()
-        self._drawn_text = ""
+        self._drawn_text, self._has_marks = "", False
 
     def setText(self, text: str, /) -> None:
-        self._drawn_text = text
-        super().setText(strip_bidi_marks(text))
+        plain = strip_bidi_marks(text)
+        self._drawn_text, self._has_marks = text, plain != text
+        super().setText(plain)
         # Qt does not repaint if only the marks differ.
         self.update()
+
+    def sizeHint(self) -> QSize:
+        """Return the height of a line for no text too: nothing moves when there is one."""
+        return super().sizeHint() if self._drawn_text else QSize(0, self.broken(0)[1])
 
     def minimumSizeHint(self) -> QSize:
         hint, most = super().minimumSizeHint(), _MOST_LETTERS * self.fontMetrics().averageCharWidth()
@@ -105,7 +110,7 @@ class WrappedLabel(QLabel):
         layout.draw(painter, QPointF(area.left(), area.top() + above))
 
     def _is_drawn_by_qt(self, width: int) -> bool:
-        return self._drawn_text == self.text() and super().minimumSizeHint().width() <= width
+        return bool(self._drawn_text) and not self._has_marks and super().minimumSizeHint().width() <= width
 
     def broken(self, width: int) -> "tuple[QTextLayout, int]":
         """Return the lines at this width, and the height of all of them, in pixels."""
@@ -128,6 +133,12 @@ class WrappedLabel(QLabel):
             height += line.height()
         layout.endLayout()
         return layout, ceil(height)
+
+
+def show_words(words_label: QLabel, words: str) -> None:
+    """Show these words, or hide the label if there are none."""
+    words_label.setText(words)
+    words_label.setVisible(bool(words))
 
 
 def show_in_front(window: QWidget) -> None:

@@ -20,7 +20,7 @@ from ui.approval.untrusted_text import quote_name
 from ui.approval.waiting_list import WaitingItem, WaitingList
 from ui.bridge.mcp.requests import McpRequest, PendingElicitation, PendingSampling, RequestOrigin
 from ui.style.boxes import hbox, vbox
-from ui.style.controls import announce, button, label
+from ui.style.controls import announce, button, label, show_words
 from ui.style.removal import remove_widget
 from ui.style.text import translate_sentence
 from ui.style.theme import SPACE_L, SPACE_M, SPACE_S, SPACE_XS, ThemeSource
@@ -105,8 +105,7 @@ class ServerRequestPage(QWidget):
         """Show the conversation that the request belongs to."""
         self.origin = origin
         place = self.tr("In the conversation “{0}”.").format(quote_name(origin.title)) if origin.title else ""
-        self._origin_label.setText(place)
-        self._origin_label.setVisible(bool(place))
+        show_words(self._origin_label, place)
 
     @property
     def initial_focus(self) -> QWidget:

@@ -15,7 +15,7 @@ from ui.settings.card_list import EditorFrame
 from ui.settings.mcp_servers.server_text import describe_connection
 from ui.style.auto_height_text import ReadOnlyText
 from ui.style.boxes import hbox, vbox
-from ui.style.controls import FocusReturn, announce, button, label
+from ui.style.controls import FocusReturn, announce, button, label, show_words
 from ui.style.layouts import PartFocus
 from ui.style.removal import clear_layout, remove_widget
 from ui.style.text import escape_mnemonics, join_names, plain_tooltip, show_hidden, translate_sentence
@@ -155,8 +155,7 @@ class ImportPanel(EditorFrame):
     def _update_view(self, preview: ImportPreview | None, problem: str) -> None:
         if preview is not self._preview or preview is None:
             self._rebuild_cards(preview)
-        self._problem.setText(problem)
-        self._problem.setVisible(bool(problem))
+        show_words(self._problem, problem)
         self._update_button()
 
     def _rebuild_cards(self, preview: ImportPreview | None) -> None:
@@ -171,8 +170,7 @@ class ImportPanel(EditorFrame):
             card.show()
         connections = [candidate.server.connection for candidate in found]
         self._warning.setVisible(any(isinstance(connection, StdioConnection) for connection in connections))
-        self._rejected.setText("\n".join(translate_sentence(sentence, show_hidden) for sentence in refused))
-        self._rejected.setVisible(bool(refused))
+        show_words(self._rejected, "\n".join(translate_sentence(sentence, show_hidden) for sentence in refused))
 
     def _update_button(self) -> None:
         count = sum(card.is_selected for card in self._cards)

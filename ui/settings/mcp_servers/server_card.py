@@ -15,7 +15,7 @@ from ui.settings.mcp_servers.server_log import LogPane
 from ui.settings.mcp_servers.server_text import describe_connection, describe_state
 from ui.settings.mcp_servers.tool_catalog import ToolsPane
 from ui.style.boxes import hbox, vbox
-from ui.style.controls import ElidedLabel, FocusReturn, announce, button, label, set_style_property
+from ui.style.controls import ElidedLabel, FocusReturn, announce, button, label, set_style_property, show_words
 from ui.style.layouts import FlowRows
 from ui.style.removal import remove_widget
 from ui.style.server_fields import Status, StatusLine
@@ -155,8 +155,7 @@ class McpServerCard(Card):
         self._on.setChecked(server.on)
         self._connection.show_text(describe_connection(server))
         facts = self._details_of(server)
-        self._details.setText(facts)
-        self._details.setVisible(bool(facts))
+        show_words(self._details, facts)
         self._problem.hide()
         self.sign_in.setVisible(isinstance(server.connection, HttpConnection) and server.connection.sign_in)
         if self.tools is not None:

@@ -14,7 +14,7 @@ from ui.settings.mcp_servers.server_text import describe_declared_class
 from ui.settings.mcp_servers.tool_arguments import ArgumentsPane
 from ui.style.auto_height_text import ReadOnlyText
 from ui.style.boxes import hbox, vbox
-from ui.style.controls import label
+from ui.style.controls import label, show_words
 from ui.style.list_rows import ROOT, Index, RowDelegate, RowRole
 from ui.style.text import show_hidden, translate_sentence
 from ui.style.theme import RADIUS_S, SPACE_M, SPACE_S, SPACE_XS, Theme, ThemeSource, pixmap
@@ -194,8 +194,7 @@ class ToolsPane(QWidget):
         row = names.index(chosen.name) if chosen is not None and chosen.name in names else 0
         if state.tools:
             self._list.setCurrentIndex(self._model.index(row))
-        self._omitted.setText("\n".join(translate_sentence(reason, show_hidden) for reason in state.unusable_tools))
-        self._omitted.setVisible(bool(state.unusable_tools))
+        show_words(self._omitted, "\n".join(translate_sentence(reason, show_hidden) for reason in state.unusable_tools))
         self._empty_note.setText(self._empty_text(state))
         self._empty_note.setVisible(not state.tools)
         self._list.setVisible(bool(state.tools))

@@ -26,7 +26,7 @@ from ui.settings.usage.usage_text import (
     tokens_text,
 )
 from ui.style.boxes import hbox, vbox
-from ui.style.controls import button, label
+from ui.style.controls import button, label, show_words
 from ui.style.layouts import FlowRows
 from ui.style.server_fields import Status, StatusLine
 from ui.style.text import format_count, format_dollars, format_number, labelled
@@ -159,8 +159,7 @@ class UsageSettings(QWidget):
 
     def show_budgets(self, states: Sequence[BudgetState]) -> None:
         """Show how much of each budget is used."""
-        self._budgets.setText("\n".join(labelled(budget_title(state), budget_figures(state)) for state in states))
-        self._budgets.setVisible(bool(states))
+        show_words(self._budgets, "\n".join(labelled(budget_title(state), budget_figures(state)) for state in states))
         self._unpriced_note.setVisible(any(state.lacks_prices for state in states))
 
     def show_result(self, result: Sentence | str) -> None:
