@@ -11,12 +11,13 @@ from ui.bridge.mcp.requests import ServerCatalog
 from ui.composer.completions import CompletionItem, CompletionKind, completion_items
 from ui.forms.controls import text_line
 from ui.forms.form import ARGUMENTS, Form
-from ui.style.boxes import hbox, vbox
+from ui.style.boxes import hbox
 from ui.style.controls import button, label
 from ui.style.layouts import ScrollColumn
 from ui.style.pickers import SearchPopup
 from ui.style.text import join_names, show_hidden
-from ui.style.theme import SPACE_L, SPACE_M, SPACE_S, ThemeSource
+from ui.style.theme import SPACE_M, SPACE_S, ThemeSource
+from ui.style.widgets import lay_out_dialog
 
 POPUP_SIZE = QSize(460, 420)
 
@@ -51,7 +52,7 @@ class CompletionPopup(SearchPopup):
             "prompts": _tr("Search prompts"),
             "resources": _tr("Search resources"),
         }
-        self.set_label(names[wanted])
+        self.panel.set_label(names[wanted])
         self.show_over(widget)
 
     def _search(self, typed: str) -> Sequence[CompletionItem]:
@@ -146,8 +147,6 @@ class PromptArgumentsDialog(QDialog):
         self._form.add_field(argument.name, title, control, help_text=words, is_optional=is_optional)
 
     def _build_layout(self, title: str, description: str) -> None:
-        self.setAccessibleName(title)
-        self.setWindowTitle(title)
         self.setWindowModality(Qt.WindowModality.WindowModal)
         scrolled = ScrollColumn(SPACE_M, trailing=SPACE_S)
         scrolled.column.addWidget(self._form)
@@ -156,8 +155,6 @@ class PromptArgumentsDialog(QDialog):
         self._insert.setDefault(True)
         cancel = button(self.tr("Cancel"), self.reject)
         foot = hbox(self._missing, cancel, self._insert, spacing=SPACE_S, grow=self._missing)
-        heads = [label(title, "heading", wrap=True)]
-        if description:
-            heads.append(label(description, "muted", wrap=True))
-        vbox(*heads, scrolled, foot, parent=self, spacing=SPACE_M, margins=SPACE_L, grow=scrolled)
+        intro = [label(description, "muted", wrap=True)] if description else []
+        lay_out_dialog(self, title, *intro, scrolled, foot, grow=scrolled)
         self.setMinimumWidth(min(DIALOG_WIDTH, self.screen().availableSize().width()))

@@ -8,11 +8,11 @@ from PySide6.QtWidgets import QApplication, QDialog, QPlainTextEdit, QWidget
 from desktop_agent.types.providers import ConversationParameters
 from ui.forms.form import Form
 from ui.forms.model_fields import add_model_fields
-from ui.style.boxes import vbox
 from ui.style.controls import button, label
 from ui.style.layouts import FlowRows, ScrollColumn
 from ui.style.text import join_names
 from ui.style.theme import SPACE_L, SPACE_M, SPACE_S
+from ui.style.widgets import lay_out_dialog
 
 _DIALOG_WIDTH = 520
 _FIELDS = ("system_prompt", "temperature", "top_p", "max_tokens")
@@ -68,9 +68,6 @@ class ConversationSettingsDialog(QDialog):
         self._form.show_values(dict(ConversationParameters()))
 
     def _build(self) -> None:
-        title = self.tr("Conversation settings")
-        self.setWindowTitle(title)
-        self.setAccessibleName(title)
         self.setWindowModality(Qt.WindowModality.WindowModal)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self._scrolled = scrolled = ScrollColumn(SPACE_M, trailing=SPACE_S)
@@ -83,8 +80,7 @@ class ConversationSettingsDialog(QDialog):
         words = label(
             self.tr("These settings apply to this conversation, from the next message on."), "muted", wrap=True
         )
-        heading = label(title, "heading", wrap=True)
-        vbox(heading, words, scrolled, foot, parent=self, spacing=SPACE_M, margins=SPACE_L, grow=scrolled)
+        lay_out_dialog(self, self.tr("Conversation settings"), words, scrolled, foot, grow=scrolled)
         self._fit()
 
     def _fit(self) -> None:

@@ -11,7 +11,8 @@ from ui.bridge.found_histories import FoundConversations
 from ui.style.boxes import vbox
 from ui.style.controls import button, label
 from ui.style.layouts import FlowRows
-from ui.style.theme import SPACE_L, SPACE_M
+from ui.style.theme import SPACE_M
+from ui.style.widgets import lay_out_dialog
 
 _WIDTH = 460
 """Pixels."""
@@ -27,9 +28,6 @@ class FoundHistoriesDialog(QDialog):
         super().__init__(parent)
         self._boxes = {program.program: self._create_box(program) for program in programs}
         self._import = button(self.tr("Import"), self._request_import, "primary")
-        title = self.tr("Import from other assistants")
-        self.setWindowTitle(title)
-        self.setAccessibleName(title)
         width = min(_WIDTH, self.screen().availableSize().width())
         self.setMinimumWidth(width)
         words = self.tr(
@@ -39,15 +37,9 @@ class FoundHistoriesDialog(QDialog):
         none = self.tr("No conversations of other assistants were found on this computer.")
         close = button(self.tr("Cancel") if programs else self.tr("Close"), self.reject)
         self._import.setVisible(bool(programs))
-        layout = vbox(
-            label(title, "heading", wrap=True),
-            label(words if programs else none, wrap=True),
-            *self._boxes.values(),
-            FlowRows((close, self._import), trailing=True),
-            parent=self,
-            spacing=SPACE_M,
-            margins=SPACE_L,
-        )
+        foot = FlowRows((close, self._import), trailing=True)
+        parts = (label(words if programs else none, wrap=True), *self._boxes.values(), foot)
+        layout = lay_out_dialog(self, self.tr("Import from other assistants"), *parts)
         self.resize(width, layout.totalHeightForWidth(width))
 
     def _create_box(self, program: FoundProgram) -> QCheckBox:

@@ -12,7 +12,6 @@ from PySide6.QtWidgets import QDialog, QListWidget, QListWidgetItem, QWidget
 from desktop_agent.types.errors import Sentence
 from ui.bridge.library import ConversationLibrary
 from ui.style.accessibility import choose_toggled_row
-from ui.style.boxes import vbox
 from ui.style.controls import button, label
 from ui.style.layouts import FlowRows
 from ui.style.list_rows import RowDelegate, RowRole
@@ -20,7 +19,7 @@ from ui.style.server_fields import Status, StatusLine
 from ui.style.text import title_or_new
 from ui.style.text_display import relative_date
 from ui.style.theme import SPACE_L, SPACE_M, ThemeSource
-from ui.style.widgets import ConfirmBar
+from ui.style.widgets import ConfirmBar, lay_out_dialog
 
 if TYPE_CHECKING:
     from ui.bridge.conversation_listing import ListedConversation
@@ -189,9 +188,6 @@ class TrashDialog(QDialog):
         )
 
     def _build(self, themes: ThemeSource) -> None:
-        title = self.tr("Trash")
-        self.setWindowTitle(title)
-        self.setAccessibleName(title)
         self.resize(_SIZE.boundedTo(self.screen().availableSize()))
         self._list.setAccessibleName(self.tr("Deleted conversations"))
         self._list.setItemDelegate(RowDelegate(themes, self._list))
@@ -199,8 +195,8 @@ class TrashDialog(QDialog):
         # Qt's own minimum would push the buttons off a low screen.
         self._list.setMinimumHeight(_MIN_LIST_HEIGHT)
         self._empty_note.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        parts = (label(title, "heading"), self._hint, self._list, self._empty_note, self._problem, self._confirm)
-        layout = vbox(*parts, self._foot, parent=self, spacing=SPACE_M, margins=SPACE_L, grow=self._list)
+        parts = (self._hint, self._list, self._empty_note, self._problem, self._confirm, self._foot)
+        layout = lay_out_dialog(self, self.tr("Trash"), *parts, grow=self._list)
         layout.setStretchFactor(self._empty_note, 1)
         # As high as its content, up to the screen.
         height = max(_SIZE.height(), layout.totalHeightForWidth(self.width()))

@@ -11,14 +11,14 @@ from ui.bridge.library import ConversationLibrary
 from ui.bridge.waiting_calls import WaitingCall
 from ui.shell.approvals import ApprovalPresenter
 from ui.style.accessibility import choose_toggled_row
-from ui.style.boxes import vbox
 from ui.style.controls import announce, button, label, show_in_front
 from ui.style.layouts import FlowRows
 from ui.style.list_rows import RowDelegate, RowRole
 from ui.style.text import labelled, one_line, plain_tooltip, show_hidden, strip_bidi_marks, title_or_new
 from ui.style.text_display import isolate_untrusted, relative_date
-from ui.style.theme import SPACE_L, SPACE_M, ThemeSource
+from ui.style.theme import SPACE_L, ThemeSource
 from ui.style.tool_labels import tool_icon, tool_title
+from ui.style.widgets import lay_out_dialog
 
 if TYPE_CHECKING:
     from ui.sidebar.conversation_list import ConversationList
@@ -111,9 +111,6 @@ class InboxDialog(QDialog):
         self._open.setEnabled(bool(self._list.selectedItems()))
 
     def _build(self, themes: ThemeSource) -> None:
-        title = self.tr("Waiting approvals")
-        self.setWindowTitle(title)
-        self.setAccessibleName(title)
         # The dialog takes the focus when the last call is gone.
         self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
         available = self.screen().availableSize()
@@ -125,8 +122,8 @@ class InboxDialog(QDialog):
         # Qt's own minimum would push the buttons off a low screen.
         self._list.setMinimumHeight(_MIN_LIST_HEIGHT)
         self._empty_note.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        parts = (label(title, "heading"), self._hint, self._list, self._empty_note)
-        layout = vbox(*parts, self._foot, parent=self, spacing=SPACE_M, margins=SPACE_L, grow=self._list)
+        parts = (self._hint, self._list, self._empty_note, self._foot)
+        layout = lay_out_dialog(self, self.tr("Waiting approvals"), *parts, grow=self._list)
         layout.setStretchFactor(self._empty_note, 1)
 
 

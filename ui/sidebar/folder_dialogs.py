@@ -18,13 +18,13 @@ from desktop_agent.types.folders import (
 )
 from ui.forms.controls import text_area
 from ui.forms.form import Form
-from ui.style.boxes import vbox
-from ui.style.controls import announce, button, label
+from ui.style.controls import announce, button
 from ui.style.layouts import FlowRows
 from ui.style.list_rows import ResultRow
 from ui.style.pickers import SearchPanel
 from ui.style.text import format_number, plain_tooltip
-from ui.style.theme import ICON_SIZE, SPACE_L, SPACE_M, SPACE_S, ThemeSource, folder_tint, pixmap
+from ui.style.theme import ICON_SIZE, SPACE_S, ThemeSource, folder_tint, pixmap
+from ui.style.widgets import lay_out_dialog
 
 _WIDTH = 380
 _PICKER_HEIGHT = 420
@@ -53,15 +53,12 @@ class FolderDialog(QDialog):
         self._swatches[list(FolderColour).index(folder.colour)].setChecked(True)
         self._form = self._make_form()
         title = self.tr("Name, colour and instructions") if folder.id else self.tr("New folder")
-        self.setWindowTitle(title)
-        self.setAccessibleName(title)
         self.resize(self._usual_width, 0)
         self._accept = button(self.tr("Save") if folder.id else self.tr("Create"), self._choose, "primary")
         self._accept.setDefault(True)
         buttons = FlowRows((button(self.tr("Cancel"), self.reject), self._accept), trailing=True)
         colours = FlowRows(self._swatches, gap=SPACE_S)
-        parts = (label(title, "heading", wrap=True), self._name, colours, self._form, buttons)
-        vbox(*parts, parent=self, spacing=SPACE_M, margins=SPACE_L)
+        lay_out_dialog(self, title, self._name, colours, self._form, buttons)
         self._name.textChanged.connect(self._refresh)
         self._form.changed.connect(self._fit_height)
         themes.changed.connect(self._draw_swatches)
@@ -173,11 +170,8 @@ class _PickDialog(QDialog):
 
     def build(self, title: str, hint: str, *buttons: QWidget) -> None:
         """Lay it out with this title, and the hint in the field, and show all rows."""
-        self.setWindowTitle(title)
-        self.setAccessibleName(title)
         self.panel.set_label(title, hint)
-        parts = (label(title, "heading", wrap=True), self.panel, FlowRows(buttons, trailing=True))
-        vbox(*parts, parent=self, spacing=SPACE_M, margins=SPACE_L, grow=self.panel)
+        lay_out_dialog(self, title, self.panel, FlowRows(buttons, trailing=True), grow=self.panel)
         self.panel.reset()
         self.panel.setFocus()
 

@@ -6,10 +6,10 @@ from PySide6.QtWidgets import QDialog, QLineEdit, QWidget
 from desktop_agent.types.errors import Sentence
 from ui.bridge.conversation import OpenConversation
 from ui.bridge.side_conversation import ConversationSource
-from ui.style.boxes import vbox
-from ui.style.controls import button, label
+from ui.style.controls import button
 from ui.style.layouts import FlowRows
-from ui.style.theme import SPACE_L, SPACE_M, ThemeSource
+from ui.style.theme import ThemeSource
+from ui.style.widgets import lay_out_dialog
 
 _WIDTH = 420
 """Pixels."""
@@ -48,14 +48,11 @@ class TitleDialog(QDialog):
         self._title = QLineEdit(title)
         self._title.setAccessibleName(self.tr("Title"))
         self._title.selectAll()
-        self.setWindowTitle(self.tr("Rename"))
-        self.setAccessibleName(self.tr("Rename"))
         self.setMinimumWidth(min(round(_WIDTH * themes.zoom / 100), self.screen().availableSize().width()))
         self._accept = button(self.tr("Rename"), self._choose, "primary")
         self._accept.setDefault(True)
         buttons = FlowRows((button(self.tr("Cancel"), self.reject), self._accept), trailing=True)
-        heading = label(self.windowTitle(), "heading")
-        vbox(heading, self._title, buttons, parent=self, spacing=SPACE_M, margins=SPACE_L)
+        lay_out_dialog(self, self.tr("Rename"), self._title, buttons)
         self._title.textChanged.connect(self._refresh)
         self._refresh()
 

@@ -13,6 +13,7 @@ from PySide6.QtWidgets import (
     QDialog,
     QFrame,
     QLabel,
+    QLayout,
     QPlainTextEdit,
     QPushButton,
     QSizePolicy,
@@ -20,6 +21,7 @@ from PySide6.QtWidgets import (
     QStyledItemDelegate,
     QStyleOptionToolButton,
     QStylePainter,
+    QVBoxLayout,
     QWidget,
 )
 
@@ -277,6 +279,14 @@ def _height_for(part: QWidget, width: int) -> int:
 _QUESTION_WIDTH = 580
 _QUESTION_ICON = 32
 """Pixels at 100 % zoom."""
+
+
+def lay_out_dialog(dialog: QDialog, title: str, *parts: QWidget | QLayout, grow: QWidget | None = None) -> QVBoxLayout:
+    """Name a dialog, and put the parts under its title; `grow` takes the height that is left over."""
+    dialog.setWindowTitle(title)
+    dialog.setAccessibleName(title)
+    heading = label(title, "heading", wrap=True)
+    return vbox(heading, *parts, parent=dialog, spacing=SPACE_M, margins=SPACE_L, grow=grow)
 
 
 class QuestionBox(QDialog):

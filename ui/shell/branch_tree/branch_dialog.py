@@ -8,12 +8,12 @@ from desktop_agent.conversation.message_tree import MessageTree, TreeEntry
 from desktop_agent.types.errors import Sentence
 from ui.shell.branch_tree.branch_model import BranchModel, Index
 from ui.style.accessibility import choose_toggled_row
-from ui.style.boxes import vbox
 from ui.style.controls import button, label
 from ui.style.layouts import FlowRows
 from ui.style.list_rows import RowDelegate
 from ui.style.server_fields import Status, StatusLine
-from ui.style.theme import SPACE_L, SPACE_M, ThemeSource
+from ui.style.theme import ThemeSource
+from ui.style.widgets import lay_out_dialog
 
 _SIZE = (760, 560)
 _MIN_TREE_HEIGHT = 80
@@ -128,13 +128,9 @@ class BranchDialog(QDialog):
         self._delete = button(self.tr("Delete…"), lambda: self._emit(self.delete_requested), "quiet")
         close = button(self.tr("Close"), self.reject)
         foot = FlowRows((self._delete, close, self._branch, self._show), trailing=True, apart=self._delete)
-        title = self.tr("Branches")
-        self.setWindowTitle(title)
-        self.setAccessibleName(title)
         room = self.screen().availableSize()
         self.resize(min(_SIZE[0], room.width()), min(_SIZE[1], room.height()))
-        parts = (label(title, "heading"), self._hint, self.tree, self._problem)
-        vbox(*parts, foot, parent=self, spacing=SPACE_M, margins=SPACE_L, grow=self.tree)
+        lay_out_dialog(self, self.tr("Branches"), self._hint, self.tree, self._problem, foot, grow=self.tree)
         choose_toggled_row(self.tree, self.tree.setCurrentIndex)
         self.tree.activated.connect(lambda: self._emit(self.show_requested))
         self.tree.selectionModel().currentChanged.connect(self._refresh)

@@ -15,10 +15,9 @@ from ui.bridge.internal_errors import internal_error
 from ui.shell.banners import Banner, BannerButton
 from ui.shell.startup_window import StartupWindow
 from ui.style.auto_height_text import ReadOnlyText
-from ui.style.boxes import vbox
 from ui.style.controls import announce, button, label
 from ui.style.layouts import FlowRows
-from ui.style.theme import SPACE_L, SPACE_M
+from ui.style.widgets import lay_out_dialog
 
 _WIDTH, _MAX_LINES = 640, 16
 
@@ -29,9 +28,6 @@ class CrashReportDialog(QDialog):
     def __init__(self, log: CrashLog, parent: QWidget) -> None:
         super().__init__(parent)
         self._report = log.last_report
-        title = self.tr("Crash report")
-        self.setWindowTitle(title)
-        self.setAccessibleName(title)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         words = self.tr(
             "This report lists versions and the parts of the program that were running. It contains nothing that you "
@@ -41,16 +37,9 @@ class CrashReportDialog(QDialog):
         path_label = label(str(log.last_path), "muted", wrap=True)
         path_label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         copy, close = button(self.tr("Copy"), self._copy, "primary"), button(self.tr("Close"), self.reject)
-        layout = vbox(
-            label(title, "heading", wrap=True),
-            label(words, wrap=True),
-            path_label,
-            ReadOnlyText(self._report, self.tr("Report"), _MAX_LINES),
-            FlowRows((close, copy), trailing=True),
-            parent=self,
-            spacing=SPACE_M,
-            margins=SPACE_L,
-        )
+        report = ReadOnlyText(self._report, self.tr("Report"), _MAX_LINES)
+        parts = (label(words, wrap=True), path_label, report, FlowRows((close, copy), trailing=True))
+        layout = lay_out_dialog(self, self.tr("Crash report"), *parts)
         self.resize(_WIDTH, layout.totalHeightForWidth(_WIDTH))
 
     def _copy(self) -> None:

@@ -11,7 +11,8 @@ from ui.style.boxes import hbox, vbox
 from ui.style.controls import button, label
 from ui.style.layouts import FocusFollower, TabOrder
 from ui.style.server_fields import Status, StatusLine
-from ui.style.theme import SPACE_L, SPACE_M, SPACE_S, ThemeSource
+from ui.style.theme import SPACE_L, SPACE_S, ThemeSource
+from ui.style.widgets import lay_out_dialog
 
 _SIZE = (640, 640)
 
@@ -48,9 +49,6 @@ class ScheduleDialog(QDialog):
         self._problem.show_state(Status.ERROR, problem)
 
     def _build(self) -> None:
-        title = self.tr("Scheduled prompts")
-        self.setWindowTitle(title)
-        self.setAccessibleName(title)
         available = self.screen().availableSize()
         zoom = self._themes.zoom / 100
         self.resize(
@@ -68,5 +66,5 @@ class ScheduleDialog(QDialog):
         TabOrder(None, page)
         tray = self._tray.view or self._tray.widget
         foot = hbox(self._close, start_stretch=True)
-        parts = (label(title, "heading"), self._hint, tray, scroll, self._problem, foot)
-        vbox(*parts, parent=self, spacing=SPACE_M, margins=SPACE_L, grow=scroll)
+        parts = (self._hint, tray, scroll, self._problem, foot)
+        lay_out_dialog(self, self.tr("Scheduled prompts"), *parts, grow=scroll)
