@@ -4,6 +4,7 @@ import re
 from datetime import UTC, date, datetime
 from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import MagicMock
 from xml.etree import ElementTree
 
 import pytest
@@ -474,6 +475,7 @@ def test_the_help(qtbot, marked):
 
 def test_the_approval_dialog(qtbot, marked):
     from ui.approval.approval_dialog import ApprovalDialog
+    from ui.approval.code_view import CodeView
     from ui.bridge.permissions import PendingApproval
 
     dialog = ApprovalDialog(ThemeSource(), input_delay_ms=0)
@@ -495,7 +497,7 @@ def test_the_approval_dialog(qtbot, marked):
         dialog.set_approvals(calls)
         dialog.show()
         assert bare_texts(dialog) == []
-        assert unmarked(dialog._preview._shown.accessible_text) == []
+        assert [unmarked(view.text) for view in dialog._preview.findChildren(CodeView) if unmarked(view.text)] == []
     for wrong in ("{", "[]", '{"δ": NaN}', '{"δ": 1, "δ": 2}'):
         dialog._arguments.edit(wrong)
         assert dialog._arguments._problem.text()
@@ -506,7 +508,7 @@ def test_the_welcome_screen(qtbot, marked):
     from tests.ui.welcome.test_welcome import Found
     from ui.welcome.welcome_page import WelcomePage
 
-    page = WelcomePage(ThemeSource())
+    page = WelcomePage(ThemeSource(), MagicMock(), MagicMock())
     qtbot.addWidget(page)
     page.show()
     assert bare_texts(page) == []

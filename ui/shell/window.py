@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ui.shell.inbox import InboxPresenter
     from ui.shell.search import SearchPresenter
     from ui.shell.storage import ClosingQuestion, TrashPresenter, UnstoredPresenter
-    from ui.welcome.welcome_page import WelcomePresenter
+    from ui.welcome.welcome_page import WelcomePage
 
 
 _THEME_CHOICES: dict[str, ThemeChoice] = {"light": "light", "dark": "dark"}
@@ -180,7 +180,7 @@ class MainWindow(QMainWindow):
         self.frame = PageFrame(themes)
         self.sidebar = ConversationList(themes)
         self.themes = themes
-        self._welcome: WelcomePresenter | None = None
+        self._welcome: WelcomePage | None = None
         self._question: ClosingQuestion | None = None
         self._work_timer = QTimer(self, interval=_WORK_CHECK_MS)
         self._work_timer.timeout.connect(self._close_if_idle)
@@ -216,7 +216,7 @@ class MainWindow(QMainWindow):
     @property
     def shows_welcome(self) -> bool:
         """Whether the welcome page is in front."""
-        return self._welcome is not None and self.window_layout.pages.currentWidget() is self._welcome.welcome
+        return self._welcome is not None and self.window_layout.pages.currentWidget() is self._welcome
 
     @property
     def conversation(self) -> "OpenConversation | None":
@@ -231,24 +231,23 @@ class MainWindow(QMainWindow):
         """Show the welcome page."""
         if self._welcome is None:
             # Late: with a model connected it is seldom opened.
-            from ui.welcome.welcome_page import WelcomePage, WelcomePresenter
+            from ui.welcome.welcome_page import WelcomePage
 
-            welcome = WelcomePage(self.themes)
+            welcome = self._welcome = WelcomePage(self.themes, self._servers, self._library)
             self.window_layout.pages.addWidget(welcome)
             welcome.back_requested.connect(self.show_conversation_page)
             welcome.model_file_requested.connect(self.model_file_requested)
             # The open conversation is already there, behind the welcome page.
             self.sidebar.conversation_chosen.connect(self.show_conversation_page)
-            self._welcome = WelcomePresenter(welcome, self._servers, self._library, self)
-            self._welcome.connected.connect(self._show_connected)
+            welcome.connected.connect(self._show_connected)
         self._servers.find_local()
-        if not self._welcome.welcome.isVisible():
-            self._welcome.welcome.begin_anew()
-        self._welcome.welcome.set_back_button(is_there=self._library.current is not None)
+        if not self._welcome.isVisible():
+            self._welcome.begin_anew()
+        self._welcome.set_back_button(is_there=self._library.current is not None)
         # Hide the banners of conversations.
         self.banners.show_conversation("")
-        self.window_layout.show_page(self._welcome.welcome)
-        self._welcome.welcome.setFocus()
+        self.window_layout.show_page(self._welcome)
+        self._welcome.setFocus()
 
     def _show_connected(self, sentence: Sentence) -> None:
         shown = self._library.current

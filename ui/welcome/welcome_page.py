@@ -1,4 +1,4 @@
-"""The welcome page: every way to a first answer, and the presenter that connects the chosen server."""
+"""The welcome page: every way to a first answer."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -6,7 +6,7 @@ from itertools import chain, count
 from urllib.parse import urlsplit
 
 from pydantic import SecretStr
-from PySide6.QtCore import QObject, Qt, QTimer, Signal
+from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QKeySequence, QResizeEvent, QShortcut, QShowEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
 
@@ -24,26 +24,25 @@ from ui.style.widgets import TextWithButtons
 from ui.welcome.server_rows import CloudRow, CustomRow, LocalRow, ServerRow, TypedServer
 
 NARROW_WIDTH = 520
+PRESETS = {endpoint.id: endpoint for endpoint in (*LOCAL_SERVERS, *CLOUD_PROVIDERS)}
 
 
 class WelcomePage(QScrollArea):
-    """Emits what to connect; the presenter does it and answers with `set_endpoint_state`."""
+    """Connects the chosen server, and uses it in the conversation."""
 
-    local_chosen = Signal(str)
-    """A local server's endpoint id."""
-    refresh_requested = Signal()
-    key_submitted = Signal(str, object, bool)
-    """Endpoint id, SecretStr, and whether it is to be kept in memory only: there is no keyring."""
-    custom_submitted = Signal(object, object, bool)
-    """A TypedServer, a SecretStr or None, and whether the key is to be kept in memory only."""
-    demo_requested = Signal()
     model_file_requested = Signal()
     back_requested = Signal()
     """Back to the conversation that was open."""
+    connected = Signal(object)
+    """A Sentence: a server is connected, and the conversation may go on with its own."""
 
-    def __init__(self, themes: ThemeSource) -> None:
+    def __init__(self, themes: ThemeSource, servers: ModelServers, library: ConversationLibrary) -> None:
         super().__init__()
         self._themes = themes
+        self._servers = servers
+        self._library = library
+        self._pending: set[str] = set()
+        """Ids of the servers that are used as soon as they are connected."""
         self._local_rows: dict[str, LocalRow] = {}
         self._cloud_rows: dict[str, CloudRow] = {}
         self._custom = CustomRow(themes)
@@ -53,7 +52,7 @@ class WelcomePage(QScrollArea):
         self._title = label(self.tr("Welcome to Desktop Agent"), "title", wrap=True)
         self._words = label(self.tr("Connect a model to begin. You can add others at any time."), "muted", wrap=True)
         self._back = button(self.tr("Back"), self.back_requested.emit)
-        self._demo = button(self.tr("Try the demo"), self.demo_requested.emit, "primary")
+        self._demo = button(self.tr("Try the demo"), library.new_demo, "primary")
         self._demo_card = QFrame()
         self._build()
         self._escape = QShortcut(QKeySequence(Qt.Key.Key_Escape), self)
@@ -61,7 +60,10 @@ class WelcomePage(QScrollArea):
         self._escape.activated.connect(self.back_requested)
         self.set_back_button(is_there=False)
         themes.changed.connect(self._align_titles_later)
-        self._custom.submitted.connect(self.custom_submitted)
+        self._custom.submitted.connect(self._connect_custom)
+        servers.local_servers_changed.connect(self.set_local_servers)
+        servers.state_changed.connect(self._on_state)
+        servers.connected.connect(self._on_connected)
 
     def set_back_button(self, *, is_there: bool) -> None:
         """Show a way back if a conversation is open behind this page; the demo is offered only if none is."""
@@ -92,7 +94,7 @@ class WelcomePage(QScrollArea):
             count = None if server.models is None else len(server.models)
             row = LocalRow(self._themes, server.endpoint, count, is_suggested=server is suggested)
             row.set_narrow(narrow=self._is_narrow)
-            row.use_pressed.connect(partial(self.local_chosen.emit, server.endpoint.id))
+            row.use_pressed.connect(partial(self._connect_preset, server.endpoint.id))
             self._local_rows[server.endpoint.id] = row
             self._locals.addWidget(row)
         self._align_titles()
@@ -131,7 +133,7 @@ class WelcomePage(QScrollArea):
 
     def _refresh(self) -> None:
         self._searching.show()
-        self.refresh_requested.emit()
+        self._servers.find_local()
 
     def _build(self) -> None:
         self.setAccessibleName(self.tr("Welcome"))
@@ -199,7 +201,7 @@ class WelcomePage(QScrollArea):
         part.addSpacing(SPACE_XS)
         for endpoint in CLOUD_PROVIDERS:
             row = CloudRow(self._themes, endpoint)
-            row.submitted.connect(partial(self.key_submitted.emit, endpoint.id))
+            row.submitted.connect(partial(self._connect_preset, endpoint.id))
             self._cloud_rows[endpoint.id] = row
             part.addWidget(row)
         return part
@@ -217,34 +219,6 @@ class WelcomePage(QScrollArea):
         content = TextWithButtons(label(words, "muted", wrap=True), (self._demo,))
         hbox(content, parent=self._demo_card, margins=(SPACE_L, SPACE_S, SPACE_L, SPACE_S))
         return self._demo_card
-
-
-PRESETS = {endpoint.id: endpoint for endpoint in (*LOCAL_SERVERS, *CLOUD_PROVIDERS)}
-
-
-class WelcomePresenter(QObject):
-    """Connects the welcome page with the model servers."""
-
-    connected = Signal(object)
-    """A Sentence: a server is connected, and the conversation may go on with its own."""
-
-    def __init__(
-        self, welcome: WelcomePage, servers: ModelServers, library: ConversationLibrary, parent: QObject
-    ) -> None:
-        super().__init__(parent)
-        self.welcome = welcome
-        self._servers = servers
-        self._library = library
-        self._pending: set[str] = set()
-        """Ids of the servers that are used as soon as they are connected."""
-        welcome.refresh_requested.connect(servers.find_local)
-        welcome.local_chosen.connect(self._connect_preset)
-        welcome.key_submitted.connect(self._connect_preset)
-        welcome.custom_submitted.connect(self._connect_custom)
-        welcome.demo_requested.connect(library.new_demo)
-        servers.local_servers_changed.connect(welcome.set_local_servers)
-        servers.state_changed.connect(self._on_state)
-        servers.connected.connect(self._on_connected)
 
     def cancel_pending(self) -> None:
         """Keep the page that is shown now when a pending connection is made."""
@@ -281,7 +255,7 @@ class WelcomePresenter(QObject):
     def _on_state(self, endpoint_id: str, state: str, sentence: Sentence) -> None:
         if state in {"error", "no_keyring"}:
             self._pending.discard(endpoint_id)
-        self.welcome.set_endpoint_state(endpoint_id, state, sentence)
+        self.set_endpoint_state(endpoint_id, state, sentence)
 
     def _on_connected(self, endpoint_id: str, model: str) -> None:
         if endpoint_id not in self._pending:
@@ -293,7 +267,7 @@ class WelcomePresenter(QObject):
             return
         if current.is_empty:
             self._library.change(current.id, endpoint_id=endpoint_id, model=model)
-        self.welcome.back_requested.emit()
+        self.back_requested.emit()
         if current.is_empty:
             return
         titles = {endpoint.id: endpoint.title for endpoint in self._servers.endpoints}

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from unittest.mock import MagicMock
 
 import pytest
 from PySide6.QtCore import QFile, Qt
@@ -681,7 +682,7 @@ def test_there_is_a_way_back_from_connecting_a_model(on_screen):
 
         for leave in ("button", "escape", "row"):
             screen.action("Connect a model").trigger()
-            welcome = window._welcome.welcome
+            welcome = window._welcome
             assert welcome.isVisible()
             if leave == "button":
                 screen.press("Back")
@@ -698,7 +699,7 @@ def test_where_no_conversation_is_open_the_welcome_has_no_way_back(qtbot):
     from ui.style.theme import ThemeSource
     from ui.welcome.welcome_page import WelcomePage
 
-    welcome = WelcomePage(ThemeSource())
+    welcome = WelcomePage(ThemeSource(), MagicMock(), MagicMock())
     qtbot.addWidget(welcome)
     welcome.show()
     (back_button,) = [button for button in welcome.findChildren(QPushButton) if button.text() == "Back"]

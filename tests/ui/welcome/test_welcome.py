@@ -1,5 +1,6 @@
 import sys
 from dataclasses import dataclass
+from unittest.mock import MagicMock
 
 import pytest
 from pydantic import SecretStr
@@ -27,10 +28,6 @@ from ui.style.theme import ThemeSource
 from ui.welcome.server_rows import TypedServer
 from ui.welcome.welcome_page import WelcomePage
 
-FACTS = (
-    "local_chosen", "refresh_requested", "key_submitted", "custom_submitted", "demo_requested",
-)  # fmt: skip
-
 
 @dataclass
 class Found:
@@ -41,13 +38,20 @@ class Found:
 class Driver:
     def __init__(self, qtbot):
         self.bot = qtbot
-        self.page = WelcomePage(ThemeSource())
+        self.facts = []
+        servers, library = MagicMock(endpoints=()), MagicMock()
+        servers.saved.id_for.return_value = "typed"
+        servers.connect_endpoint = self.connect
+        servers.find_local = lambda: self.facts.append("find")
+        library.new_demo = lambda: self.facts.append("demo")
+        self.page = WelcomePage(ThemeSource(), servers, library)
         qtbot.addWidget(self.page)
         self.page.resize(800, 900)
         self.page.show()
-        self.facts = []
-        for name in FACTS:
-            getattr(self.page, name).connect(lambda *given, name=name: self.facts.append((name, *given)))
+
+    def connect(self, endpoint, key, *, session_only):
+        typed = TypedServer(endpoint.base_url, endpoint.dialect, endpoint.mirrors, endpoint.models)
+        self.facts.append((typed if endpoint.id == "typed" else endpoint.id, key, session_only))
 
     def part(self, kind, name):
         return next(each for each in self.page.findChildren(kind) if each.accessibleName() == name and each.isVisible())
@@ -76,14 +80,14 @@ def test_running_servers_come_first_and_can_be_used(driver):
     assert not any("Looking for model servers" in words for words in driver.words)
     assert driver.words.index("running, 1 model") < driver.words.index("not running")
     driver.click("Use LM Studio")
-    assert driver.facts == [("local_chosen", "lmstudio")]
+    assert driver.facts == [("lmstudio", None, False)]
 
 
 def test_a_new_search_replaces_the_old_rows(driver):
     driver.page.set_local_servers([Found(LOCAL_SERVERS[0], ())])
     driver.click("Look again", QToolButton)
     driver.page.set_local_servers([Found(LOCAL_SERVERS[0], None)])
-    assert driver.facts == [("refresh_requested",)]
+    assert driver.facts == ["find"]
     driver.bot.waitUntil(lambda: "not running" in driver.words)
     assert driver.words.count("Ollama") == 1
 
@@ -94,14 +98,14 @@ def test_every_provider_takes_a_key(driver, endpoint):
     assert field.echoMode() == QLineEdit.EchoMode.Password
     driver.bot.keyClicks(field, "key")
     driver.click(f"Connect {endpoint.title}")
-    assert driver.facts == [("key_submitted", endpoint.id, SecretStr("key"), False)]
+    assert driver.facts == [(endpoint.id, SecretStr("key"), False)]
 
 
 def test_a_pasted_key_is_submitted(driver):
     QApplication.clipboard().setText("sk-a-long-enough-key")
-    with driver.bot.waitSignal(driver.page.key_submitted):
-        driver.part(QLineEdit, "API key for OpenAI").paste()
-    assert driver.facts == [("key_submitted", "openai", SecretStr("sk-a-long-enough-key"), False)]
+    driver.part(QLineEdit, "API key for OpenAI").paste()
+    driver.bot.waitUntil(lambda: bool(driver.facts))
+    assert driver.facts == [("openai", SecretStr("sk-a-long-enough-key"), False)]
     assert "sk-a" not in repr(driver.facts)
 
 
@@ -129,7 +133,7 @@ def test_the_next_key_takes_the_place_of_a_refused_one(driver):
     QApplication.clipboard().setText("right")
     field.paste()
     driver.bot.keyClick(field, Qt.Key.Key_Return)
-    assert driver.facts == [("key_submitted", "openai", SecretStr(key), False) for key in ("wrong", "right")]
+    assert driver.facts == [("openai", SecretStr(key), False) for key in ("wrong", "right")]
 
 
 def test_the_key_for_an_address_keeps_the_keyboard_while_it_is_tried(driver):
@@ -147,7 +151,7 @@ def test_without_a_keyring_the_key_can_stay_in_memory(driver):
     driver.bot.keyClicks(driver.part(QLineEdit, "API key for Groq"), "key")
     driver.page.set_endpoint_state("groq", "no_keyring", "There is no keyring.")
     driver.click("Keep it in memory until the program is closed")
-    assert driver.facts == [("key_submitted", "groq", SecretStr("key"), True)]
+    assert driver.facts == [("groq", SecretStr("key"), True)]
 
 
 @pytest.mark.parametrize(
@@ -164,7 +168,7 @@ def test_any_address(driver, typed, url):
     field = driver.part(QLineEdit, "Address of the server")
     field.setText(typed)
     driver.bot.keyClick(field, Qt.Key.Key_Return)
-    assert driver.facts == [("custom_submitted", TypedServer(url, "openai-chat"), None, False)]
+    assert driver.facts == [(TypedServer(url, "openai-chat"), None, False)]
 
 
 def test_an_address_with_a_key(driver):
@@ -172,7 +176,7 @@ def test_an_address_with_a_key(driver):
     driver.part(QLineEdit, "API key, if the server needs one").setText("a long key indeed")
     driver.click("Connect this address")
     server = TypedServer("https://models.example/v1", "openai-chat")
-    assert driver.facts == [("custom_submitted", server, SecretStr("a long key indeed"), False)]
+    assert driver.facts == [(server, SecretStr("a long key indeed"), False)]
 
 
 def test_an_address_may_speak_another_dialect_and_have_mirrors(driver):
@@ -192,7 +196,7 @@ def test_an_address_may_speak_another_dialect_and_have_mirrors(driver):
     mirrors.setPlainText("https://one.example/\nhttps://one.example\n two.example ")
     driver.click("Connect this address")
     wanted = TypedServer("https://models.example", "anthropic", ("https://one.example", "https://two.example"))
-    assert driver.facts == [("custom_submitted", wanted, None, False)]
+    assert driver.facts == [(wanted, None, False)]
 
 
 @pytest.mark.parametrize("width", [800, 360])
@@ -236,14 +240,14 @@ def test_a_locked_keyring_is_no_dead_end_for_a_typed_address(driver):
     driver.part(QLineEdit, "API key, if the server needs one").setText("a long key indeed")
     driver.click("Connect this address")
     server, key = TypedServer("https://models.example/v1", "openai-chat"), SecretStr("a long key indeed")
-    assert driver.facts.pop() == ("custom_submitted", server, key, False)
+    assert driver.facts.pop() == (server, key, False)
     driver.page.set_endpoint_state("custom:x", "busy", "Asking…")
     driver.page.set_endpoint_state("custom:x", "no_keyring", "The keyring is locked.")
     assert "The keyring is locked." in driver.words
     driver.click("Connect this address")  # it is unlocked by now
-    assert driver.facts.pop() == ("custom_submitted", server, key, False)
+    assert driver.facts.pop() == (server, key, False)
     driver.click("Keep it in memory until the program is closed")
-    assert driver.facts == [("custom_submitted", server, key, True)]
+    assert driver.facts == [(server, key, True)]
     driver.page.set_endpoint_state("custom:x", "ok", "Connected.")
     assert driver.part(QLineEdit, "API key, if the server needs one").text() == ""
 
@@ -251,7 +255,7 @@ def test_a_locked_keyring_is_no_dead_end_for_a_typed_address(driver):
 def test_the_demo_is_plainly_a_demo(driver):
     assert any("offline demo" in words and "no real model" in words for words in driver.words)
     driver.click("Try the demo")
-    assert driver.facts == [("demo_requested",)]
+    assert driver.facts == ["demo"]
 
 
 def test_who_comes_from_a_conversation_to_connect_a_model_is_not_led_to_the_demo(driver):
@@ -322,7 +326,7 @@ def test_in_a_narrow_window_nothing_goes_sideways(qtbot, qapp, request, zoom, wi
     before = qapp.styleSheet()
     apply_theme(qapp, themes)
     try:
-        welcome = WelcomePage(themes)
+        welcome = WelcomePage(themes, MagicMock(), MagicMock())
         qtbot.addWidget(welcome)
         welcome.resize(width, 600)
         welcome.show()
@@ -337,7 +341,7 @@ def test_a_link_below_others_begins_where_they_do(qtbot, qapp):
     before = qapp.styleSheet()
     apply_theme(qapp, ThemeSource())
     try:
-        welcome = WelcomePage(ThemeSource())
+        welcome = WelcomePage(ThemeSource(), MagicMock(), MagicMock())
         qtbot.addWidget(welcome)
         welcome.show()
         link = next(each for each in welcome.findChildren(QPushButton) if each.text() == "Run a model file…")
@@ -353,7 +357,7 @@ def test_a_link_below_others_begins_where_they_do(qtbot, qapp):
 
 def test_a_page_that_is_gone_follows_no_theme(qtbot):
     themes = ThemeSource()
-    page = WelcomePage(themes)
+    page = WelcomePage(themes, MagicMock(), MagicMock())
     delete(page)
     with qtbot.capture_exceptions() as raised:
         themes.changed.emit()
