@@ -198,10 +198,6 @@ class SearchPopup(QFrame):
     def typed(self) -> str:
         return self.panel.field.text()
 
-    def set_label(self, name: str, hint: str = "") -> None:
-        """Set the accessible label, and the placeholder of the empty field if it says more."""
-        self.panel.set_label(name, hint)
-
     def fill(self) -> None:
         """Search again, unless it is hidden. The marked row stays marked."""
         self.panel.fill()

@@ -27,7 +27,7 @@ class Desk:
         self.names, self.current, self.asked = FRUITS, "", []
         words = {"name": "Fruits", "refresh": "Look again", "link": "All fruits…"}
         self.popup = SearchPopup(self.themes, self.find, QSize(200, 180), self.window, **words)
-        self.popup.set_label("Search fruits", "Search, or type a fruit")
+        self.popup.panel.set_label("Search fruits", "Search, or type a fruit")
         self.chosen, self.left = [], []
         self.popup.chosen.connect(lambda row: self.chosen.append(row.text))
         self.popup.left.connect(self.left.append)
@@ -69,7 +69,7 @@ def test_its_parts_are_named(desk):
     field = desk.part(QLineEdit)
     assert (field.accessibleName(), field.placeholderText()) == ("Search fruits", "Search, or type a fruit")
     assert desk.popup.accessibleName() == desk.part(QListView).accessibleName() == "Fruits"
-    desk.popup.set_label("Search berries")
+    desk.popup.panel.set_label("Search berries")
     assert (field.accessibleName(), field.placeholderText()) == ("Search berries", "Search berries")
 
 
