@@ -7,11 +7,12 @@ from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication, QSize, Qt, Signal
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QFileDialog, QMenu, QSizePolicy
+from PySide6.QtWidgets import QMenu, QSizePolicy
 
 from desktop_agent.types.providers import DEMO_ENDPOINT, DEMO_MODEL, ModelInfo
 from ui.bridge.model_servers import ModelGroup
 from ui.style.controls import ToolButton, open_menu_at
+from ui.style.file_dialogs import ask_folder
 from ui.style.list_rows import ResultRow
 from ui.style.pickers import SearchPopup
 from ui.style.text import (
@@ -309,17 +310,12 @@ class WorkspacePicker(CollapsingButton):
 
     def choose_folder(self) -> None:
         """Open a folder dialog, without waiting for it."""
-        dialog = QFileDialog(self, self.tr("Choose the workspace folder"), str(self._folder or Path.home()))
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.setFileMode(QFileDialog.FileMode.Directory)
-        dialog.setOption(QFileDialog.Option.ShowDirsOnly)
         conversation_id = self._conversation_id
 
-        def on_selected(folder: str) -> None:
-            self.folder_chosen.emit(Path(folder), conversation_id)
+        def on_chosen(folder: Path) -> None:
+            self.folder_chosen.emit(folder, conversation_id)
 
-        dialog.fileSelected.connect(on_selected)
-        dialog.open()
+        ask_folder(self, self.tr("Choose the workspace folder"), str(self._folder or Path.home()), on_chosen)
 
     def _apply_theme(self) -> None:
         self.draw("folder", self._themes.theme.text)

@@ -12,7 +12,6 @@ from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
     QDoubleSpinBox,
-    QFileDialog,
     QLineEdit,
     QPlainTextEdit,
     QRadioButton,
@@ -22,6 +21,7 @@ from PySide6.QtWidgets import (
 
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import TextAlignment, button
+from ui.style.file_dialogs import ask_folder
 from ui.style.layouts import FlowRows
 from ui.style.text import labelled
 from ui.style.theme import BODY_SIZE, SPACE_M, SPACE_S, SPACE_XS
@@ -72,19 +72,13 @@ def folder_line(title: str, browse: str) -> Control[QLineEdit]:
     """Create a line for the path of a folder, and a button `browse` that opens a dialog with this title."""
     control = text_line()
     line, view = control.widget, QWidget()
-    chooser = button(browse, lambda: _choose_folder(line, title), name=f"{browse} {title}")
+
+    def choose() -> None:
+        ask_folder(line.window(), title, line.text().strip(), lambda path: line.setText(str(path)))
+
+    chooser = button(browse, choose, name=f"{browse} {title}")
     hbox(line, chooser, parent=view, spacing=SPACE_S, margins=0, grow=line)
     return replace(control, view=view)
-
-
-def _choose_folder(line: QLineEdit, title: str) -> None:
-    """Open a folder dialog, without waiting for it."""
-    dialog = QFileDialog(line.window(), title, line.text().strip())
-    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-    dialog.setFileMode(QFileDialog.FileMode.Directory)
-    dialog.setOption(QFileDialog.Option.ShowDirsOnly)
-    dialog.fileSelected.connect(line.setText)
-    dialog.open()
 
 
 def text_area(

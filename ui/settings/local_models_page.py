@@ -2,9 +2,8 @@
 
 from functools import partial
 
-from PySide6.QtCore import Qt
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QFileDialog, QFrame, QWidget
+from PySide6.QtWidgets import QFrame, QWidget
 
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.providers import FoundModels, LocalModel, LocalPhase, LocalState
@@ -12,6 +11,7 @@ from ui.bridge.desktop.local_models import LocalModelRunner
 from ui.forms.form import Form
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import button, label
+from ui.style.file_dialogs import ask_file
 from ui.style.layouts import FlowRows
 from ui.style.removal import remove_widget
 from ui.style.server_fields import Status, StatusLine
@@ -151,9 +151,4 @@ class LocalModelSettings(QWidget):
         self._runner.refresh()
 
     def _choose(self) -> None:
-        dialog = QFileDialog(self, self.tr("Choose a model file"))
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
-        dialog.setNameFilter(self.tr("Models (*.gguf)"))
-        dialog.fileSelected.connect(self._runner.run_file)
-        dialog.open()
+        ask_file(self, self.tr("Choose a model file"), [self.tr("Models (*.gguf)")], self._runner.run_file)

@@ -4,13 +4,13 @@ import asyncio
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QCoreApplication, Qt
-from PySide6.QtWidgets import QFileDialog
+from PySide6.QtCore import QCoreApplication
 
 from desktop_agent.types.errors import AgentError
 from ui.bridge.single_instance import start_program
 from ui.shell.banners import BannerButton
 from ui.shell.startup_window import StartupWindow
+from ui.style.file_dialogs import ask_folder
 
 translate = QCoreApplication.translate
 
@@ -44,14 +44,9 @@ def _show(startup: StartupWindow, error: AgentError) -> None:
 def _choose_folder(startup: StartupWindow) -> None:
     """Ask for another data folder, and start a new process with it: no state of this process is left in it."""
     words = translate("StartupError", "Choose another data folder")
-    dialog = QFileDialog(startup.window, words, str(Path.home()))
-    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-    dialog.setFileMode(QFileDialog.FileMode.Directory)
-    dialog.setOption(QFileDialog.Option.ShowDirsOnly)
 
-    def start(folder: str) -> None:
-        start_program(Path(folder))
+    def start(folder: Path) -> None:
+        start_program(folder)
         startup.end()
 
-    dialog.fileSelected.connect(start)
-    dialog.open()
+    ask_folder(startup.window, words, str(Path.home()), start)

@@ -132,7 +132,7 @@ def test_a_model_is_for_the_conversation_for_which_it_was_run(on_screen, model):
         await screen.say("Two")
         conversation_id = screen.conversation.id
         is_called, may_go_on = held(screen.engine.connections.local, "start")
-        screen.desk.servers.local.run_file(str(model))
+        screen.desk.servers.local.run_file(model)
         await is_called.wait()
         screen.desk.library.open(other_id)
         await until(lambda: screen.conversation.id == other_id)
@@ -148,7 +148,7 @@ def test_the_settings_stay_where_another_page_is_open_by_then(on_screen, model):
     async def work(screen):
         dialog = screen.desk._settings_presenter.show("local")
         is_called, may_go_on = held(screen.engine.connections.local, "start")
-        screen.desk.servers.local.run_file(str(model))
+        screen.desk.servers.local.run_file(model)
         await is_called.wait()
         dialog.show_page("modes")
         may_go_on.set()
@@ -170,10 +170,10 @@ def test_another_model_is_run_at_once_while_one_is_loaded(on_screen, tmp_path, m
         screen.desk._settings_presenter.show("local")
         runner = screen.desk.servers.local
         ready = Heard(runner.ready)
-        runner.run_file(str(models[0]))
+        runner.run_file(models[0])
         await until(lambda: servers_of(models[0]))
         monkeypatch.delenv("LLAMA_TEST_LOADING")
-        runner.run_file(str(models[1]))
+        runner.run_file(models[1])
         await until(lambda: ready)
         await screen.idle()
         assert ready == [("local-models", "small-Q8_0")]
@@ -188,7 +188,7 @@ def test_nothing_is_said_of_a_conversation_that_was_deleted_while_its_model_was_
         await screen.say("One")
         deleted = screen.conversation.id
         is_called, may_go_on = held(screen.engine.connections.local, "start")
-        screen.desk.servers.local.run_file(str(model))
+        screen.desk.servers.local.run_file(model)
         await is_called.wait()
         screen.desk.library.delete(deleted)
         await until(lambda: screen.conversation.id != deleted)

@@ -46,10 +46,10 @@ class LocalModelRunner(QObject):
         self.chosen.emit()
         self._tasks.start(self._run(model))
 
-    def run_file(self, path: str) -> None:
+    def run_file(self, path: Path) -> None:
         """Choose a file and load it."""
         self.chosen.emit()
-        self._tasks.start(self._run_file(Path(path)))
+        self._tasks.start(self._run_file(path))
 
     def stop(self) -> None:
         """End the server."""

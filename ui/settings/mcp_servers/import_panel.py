@@ -2,11 +2,10 @@
 
 from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 from typing import Literal
 
 from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtWidgets import QCheckBox, QFileDialog, QFrame, QPlainTextEdit
+from PySide6.QtWidgets import QCheckBox, QFrame, QPlainTextEdit
 
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.mcp import StdioConnection
@@ -16,6 +15,7 @@ from ui.settings.mcp_servers.server_text import describe_connection
 from ui.style.auto_height_text import ReadOnlyText
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import FocusReturn, announce, button, label, show_words
+from ui.style.file_dialogs import ask_file
 from ui.style.layouts import PartFocus
 from ui.style.removal import clear_layout, remove_widget
 from ui.style.text import escape_mnemonics, join_names, plain_tooltip, show_hidden, translate_sentence
@@ -189,15 +189,8 @@ class ImportPanel(EditorFrame):
             self._imports.import_servers(self._preview, ids)
 
     def _choose_file(self) -> None:
-        dialog = QFileDialog(self, self.tr("Choose a file of servers"))
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
-        dialog.setNameFilters([self.tr("JSON (*.json *.jsonc)"), self.tr("All files (*)")])
-        dialog.fileSelected.connect(self._on_file_chosen)
-        dialog.open()
-
-    def _on_file_chosen(self, path: str) -> None:
-        self._imports.read(Path(path))
+        kinds = [self.tr("JSON (*.json *.jsonc)"), self.tr("All files (*)")]
+        ask_file(self, self.tr("Choose a file of servers"), kinds, self._imports.read)
 
     def _build_layout(self) -> None:
         self._is_importing = False
