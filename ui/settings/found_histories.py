@@ -1,9 +1,9 @@
 """Conversations that other assistants left on this disk: the dialog that copies them, and the page of settings."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
-from PySide6.QtCore import QCoreApplication, Signal
+from PySide6.QtCore import QCoreApplication
 from PySide6.QtWidgets import QCheckBox, QDialog, QWidget
 
 from ui.bridge.exchange import FoundProgram
@@ -21,11 +21,12 @@ _WIDTH = 460
 class FoundHistoriesDialog(QDialog):
     """Not modal. A box for each program, all of them checked."""
 
-    import_requested = Signal(list)
-    """The programs that were chosen."""
-
-    def __init__(self, programs: Sequence[FoundProgram], parent: QWidget) -> None:
+    def __init__(
+        self, programs: Sequence[FoundProgram], import_found: Callable[[list[str]], object], parent: QWidget
+    ) -> None:
+        """`import_found` gets the programs that were chosen."""
         super().__init__(parent)
+        self._import_found = import_found
         self._boxes = {program.program: self._create_box(program) for program in programs}
         self._import = button(self.tr("Import"), self._request_import, "primary")
         width = min(_WIDTH, self.screen().availableSize().width())
@@ -52,7 +53,7 @@ class FoundHistoriesDialog(QDialog):
         self._import.setEnabled(any(box.isChecked() for box in self._boxes.values()))
 
     def _request_import(self) -> None:
-        self.import_requested.emit([program for program, box in self._boxes.items() if box.isChecked()])
+        self._import_found([program for program, box in self._boxes.items() if box.isChecked()])
         self.accept()
 
 

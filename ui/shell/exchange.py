@@ -129,9 +129,8 @@ class ExchangePresenter(QObject):
         if self._found_dialog is not None:
             show_in_front(self._found_dialog)
             return
-        dialog = self._found_dialog = FoundHistoriesDialog(programs, self._window)
+        dialog = self._found_dialog = FoundHistoriesDialog(programs, self._exchange.import_found, self._window)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.import_requested.connect(self._exchange.import_found)
         dialog.finished.connect(self._on_found_closed)
         dialog.open()
 
@@ -243,9 +242,5 @@ class ExchangePresenter(QObject):
         box = QuestionBox(self._window.themes, title, heading, "\n".join(shown), self._window)
         box.add_answer(self.tr("Close"), "")
         box.add_answer(self.tr("Copy report"), "copy", "primary")
-        box.answered.connect(partial(self._on_answered, lines))
+        box.accepted.connect(lambda: QGuiApplication.clipboard().setText("\n".join(lines)))
         box.open()
-
-    def _on_answered(self, lines: list[str], answer: str) -> None:
-        if answer == "copy":
-            QGuiApplication.clipboard().setText("\n".join(lines))

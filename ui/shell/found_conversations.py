@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QLocale, QObject, Qt, Signal
+from PySide6.QtCore import QLocale, QObject, Qt
 from PySide6.QtWidgets import QFrame
 
 from desktop_agent.types.errors import Sentence
@@ -32,10 +32,9 @@ class FoundPresenter(QObject):
         self._found = library.found
         self._window = window
         self._section = FoundSection(window.themes)
-        self._bar = _ReadOnlyBar()
+        self._bar = _ReadOnlyBar(self._continue)
         window.sidebar.add_section(self._section)
         window.frame.add_in_place_of_composer(self._bar)
-        self._bar.continue_pressed.connect(self._continue)
         self._section.folder_opened.connect(self._found.list)
         self._section.chosen.connect(window.sidebar.conversation_chosen)
         self._found.programs_found.connect(self._show_programs)
@@ -91,13 +90,11 @@ class FoundPresenter(QObject):
 class _ReadOnlyBar(QFrame):
     """Says which program the conversation is from, and offers to continue it."""
 
-    continue_pressed = Signal()
-
-    def __init__(self) -> None:
+    def __init__(self, continue_here: Callable[[], object]) -> None:
         super().__init__()
         self.setProperty("kind", "banner")
         self._words = label(kind="muted", wrap=True)
-        self._button = button(self.tr("Continue here"), self.continue_pressed.emit, "primary")
+        self._button = button(self.tr("Continue here"), continue_here, "primary")
         self._button.setToolTip(self.tr("Copies this conversation, which can then be continued with any model"))
         hbox(TextWithButtons(self._words, (self._button,)), parent=self, margins=SPACE_M)
 

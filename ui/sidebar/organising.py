@@ -217,12 +217,7 @@ class OrganisePresenter(QObject):
         box = QuestionBox(self._themes, self.tr("Delete folder"), question, words, self._window)
         box.add_answer(self.tr("Cancel"), "")
         box.add_answer(self.tr("Delete folder"), "delete", "danger")
-
-        def on_answered(answer: str) -> None:
-            if answer:
-                self._organiser.delete_folder(folder.id)
-
-        box.answered.connect(on_answered)
+        box.accepted.connect(partial(self._organiser.delete_folder, folder.id))
         box.open()
 
     def _pick_folder(self, folders: Sequence[Folder], moved: Folder | Sequence[str]) -> None:

@@ -330,9 +330,9 @@ class QuestionBox(QDialog):
         return answer_button
 
     def answer_with(self, answer: str) -> None:
-        """Answer as the button would."""
+        """Answer as the button would. The question is rejected with the answer ""."""
         self._answer = answer
-        self.accept()
+        self.done(self.DialogCode.Accepted if answer else self.DialogCode.Rejected)
 
     def open(self) -> None:
         """Show it over its window, as large as its text, or as the screen has room."""

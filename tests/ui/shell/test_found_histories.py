@@ -344,7 +344,7 @@ def test_what_is_switched_off_is_found_no_more_and_its_index_is_gone(on_screen, 
 def test_what_was_chosen_while_it_is_copied_stays_and_the_copy_is_listed(on_screen, home):
     async def work(screen):
         presenter = await in_place(screen)
-        presenter._bar.continue_pressed.emit()
+        presenter._bar._button.click()
         screen.desk.library.new()
         await screen.idle()
         assert screen.conversation.is_empty
