@@ -22,9 +22,10 @@ from ui.approval.decision_bar import DecisionBar, RuleChoice
 from ui.approval.dialog_layout import DialogSizer, ShrinkingScrollArea
 from ui.approval.guarded_dialog import INPUT_DELAY_MS, GuardedDialog, is_typing_in
 from ui.approval.preview_view import PreviewView
-from ui.approval.waiting_list import WaitingItem, WaitingList
+from ui.approval.waiting_list import WaitingList
 from ui.bridge.permissions import PendingApproval
 from ui.style.boxes import vbox
+from ui.style.entry_list import Entry
 from ui.style.pickers import MODE_SHORTCUT, ModePicker
 from ui.style.text import show_hidden, strip_bidi_marks
 from ui.style.text_display import isolate_untrusted
@@ -286,10 +287,10 @@ class ApprovalDialog(GuardedDialog):
         vbox(line, parent=self, margins=SPACE_L)
 
 
-def _waiting_item(call: PendingApproval) -> WaitingItem:
+def _waiting_item(call: PendingApproval) -> Entry:
     tool, subject = isolate_untrusted(tool_title(call.tool)), isolate_untrusted(call.subject)
     whole = f"{tool}: {subject}"
-    return WaitingItem(call.approval_id, tool, subject, strip_bidi_marks(whole), whole)
+    return Entry(id=call.approval_id, title=tool, subtitle=subject, spoken=strip_bidi_marks(whole), tip=whole)
 
 
 def _decision_for_others(decision: Decision) -> Decision:

@@ -1,30 +1,17 @@
 """The list of waiting items in a dialog: tool calls, or requests of MCP servers."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from PySide6.QtCore import QSignalBlocker, Qt, Signal
-from PySide6.QtWidgets import QBoxLayout, QListWidget, QListWidgetItem, QWidget
+from PySide6.QtCore import QSignalBlocker, Signal
+from PySide6.QtWidgets import QBoxLayout, QWidget
 
 from ui.approval.labels import wrapping_label
 from ui.style.boxes import vbox
-from ui.style.list_rows import RowDelegate, RowRole
-from ui.style.text import plain_tooltip
+from ui.style.entry_list import Entry, EntryList
 from ui.style.theme import SPACE_S, ThemeSource
 
 _MAX_WIDGET_SIZE = 16_777_215
 """QWIDGETSIZE_MAX."""
-
-
-@dataclass(frozen=True, slots=True)
-class WaitingItem:
-    """One row; `accessible_text` is for a screen reader."""
-
-    id: str
-    title: str
-    subtitle: str
-    accessible_text: str
-    tooltip: str = ""
 
 
 class WaitingList(QWidget):
@@ -38,30 +25,17 @@ class WaitingList(QWidget):
         super().__init__()
         self._count_text = count_text
         self._count = wrapping_label(kind="muted")
-        self._list = QListWidget()
-        self._list.setAccessibleName(name)
-        self._list.setItemDelegate(RowDelegate(themes, self._list))
-        self._list.setMouseTracking(True)
-        self._list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self._list.setTextElideMode(Qt.TextElideMode.ElideRight)
+        self._list = EntryList(themes, name)
         self._list.currentItemChanged.connect(self._emit_chosen)
         self.setFocusProxy(self._list)
         vbox(self._count, self._list, parent=self, spacing=SPACE_S, margins=0, grow=self._list)
         self.hide()
 
-    def show_items(self, items: Sequence[WaitingItem], current: str | None) -> None:
+    def show_items(self, items: Sequence[Entry], current: str | None) -> None:
         """List the items and select the current one without a signal."""
-        blocker = QSignalBlocker(self._list)
-        self._list.clear()
-        for item in items:
-            row = QListWidgetItem(item.title, self._list)
-            row.setData(Qt.ItemDataRole.UserRole, item.id)
-            row.setData(RowRole.SUBTITLE, item.subtitle)
-            row.setData(Qt.ItemDataRole.AccessibleTextRole, item.accessible_text)
-            row.setToolTip(plain_tooltip(item.tooltip))
-            if item.id == current:
-                self._list.setCurrentItem(row)
-        blocker.unblock()
+        with QSignalBlocker(self._list):
+            self._list.show_entries(items)
+            self._list.select(current)
         self._count.setText(self._count_text.format(len(items)))
         self.setVisible(len(items) > 1)
 
@@ -73,6 +47,6 @@ class WaitingList(QWidget):
         self.setMaximumWidth(_MAX_WIDGET_SIZE if is_above else width)
         self.setMaximumHeight(height if is_above else _MAX_WIDGET_SIZE)
 
-    def _emit_chosen(self, row: QListWidgetItem | None) -> None:
-        if row is not None:
-            self.chosen.emit(str(row.data(Qt.ItemDataRole.UserRole)))
+    def _emit_chosen(self) -> None:
+        if self._list.currentRow() >= 0:
+            self.chosen.emit(self._list.ids[self._list.currentRow()])

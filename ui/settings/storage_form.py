@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication, Qt
-from PySide6.QtWidgets import QFileDialog, QListWidget, QListWidgetItem, QWidget
+from PySide6.QtWidgets import QFileDialog, QWidget
 
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.messages import now
@@ -17,8 +17,9 @@ from ui.bridge.single_instance import start_program
 from ui.bridge.storage import DiskMonitor
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import FocusReturn, button, label, set_style_property
+from ui.style.entry_list import Entry, EntryList
+from ui.style.file_dialogs import ask_folder
 from ui.style.layouts import FlowRows
-from ui.style.list_rows import RowDelegate, RowRole
 from ui.style.removal import clear_layout
 from ui.style.server_fields import Status, StatusLine
 from ui.style.text import format_bytes
@@ -26,7 +27,6 @@ from ui.style.text_display import exact_date
 from ui.style.theme import SPACE_L, SPACE_M, SPACE_S, ThemeSource
 from ui.style.widgets import QuestionBox
 
-_FOLDER_ROLE = Qt.ItemDataRole.UserRole + 20
 _MAX_LIST_HEIGHT = 200
 """Pixels."""
 
@@ -54,14 +54,14 @@ class StorageSettings(QWidget):
         self._cancel = button(self.tr("Cancel"), disk.backups.cancel)
         self._open_program = button(self.tr("Open the restored folder"), self._request_program, "primary")
         self._backup_state = StatusLine(themes)
-        self._backups = QListWidget()
+        self._backups = EntryList(themes, self.tr("Backups"))
         self._copies = _MigrationCopies(disk.backups.open_copy, self._delete_copy)
         self._new_folder: Path | None = None
         self._no_backups = label(self.tr("There is no backup yet."), "muted", wrap=True)
         self._dialog: QFileDialog | None = None
         self._is_busy = self._is_compacting = self._is_checking = False
         self._focus = FocusReturn(self)
-        self._build(themes, form)
+        self._build(form)
         # Otherwise the longest button would set the width of all, instead of breaking its words.
         self.setMinimumWidth(SPACE_L)
         self.show_last_check(None)
@@ -104,13 +104,10 @@ class StorageSettings(QWidget):
 
     def show_backups(self, backups: Sequence[Backup]) -> None:
         """Show the backups, the newest first; a new one is selected, unless the program wrote it by itself."""
-        selected, count = self._selected_backup(), self._backups.count()
-        self._backups.clear()
-        for backup in backups:
-            self._backups.addItem(self._backup_item(backup))
-        folders = [backup.folder for backup in backups]
-        is_new = len(folders) > count and not backups[0].is_automatic
-        self._backups.setCurrentRow(folders.index(selected) if selected in folders and not is_new else 0)
+        selected, count = self._backups.selected_id, self._backups.count()
+        self._backups.show_entries([self._entry(backup) for backup in backups])
+        is_new = len(backups) > count and not backups[0].is_automatic
+        self._backups.select(None if is_new else selected)
         rows = self._backups.sizeHintForRow(0) * len(backups) + 2 * self._backups.frameWidth()
         self._backups.setFixedHeight(min(rows, _MAX_LIST_HEIGHT))
         self._backups.setVisible(bool(backups))
@@ -146,35 +143,27 @@ class StorageSettings(QWidget):
         self._is_compacting = True
         self._disk.backups.compact()
 
-    def _backup_item(self, backup: Backup) -> QListWidgetItem:
+    def _entry(self, backup: Backup) -> Entry:
         when, counts = exact_date(backup.created_at, now()), backup.counts
         words = _counts_text(counts)
         if backup.is_automatic:
             words = self.tr("Automatic. {0}").format(words)
-        item = QListWidgetItem(when)
-        item.setData(_FOLDER_ROLE, backup.folder)
-        item.setData(RowRole.SUBTITLE, words)
-        item.setData(RowRole.DETAIL, format_bytes(backup.size))
-        item.setData(Qt.ItemDataRole.ToolTipRole, str(backup.folder))
-        spoken = self.tr("Backup of {0}: {1}, {2}").format(when, words, format_bytes(backup.size))
-        item.setData(Qt.ItemDataRole.AccessibleTextRole, spoken)
-        return item
-
-    def _selected_backup(self) -> Path | None:
-        return next((item.data(_FOLDER_ROLE) for item in self._backups.selectedItems()), None)
+        size, folder = format_bytes(backup.size), str(backup.folder)
+        spoken = self.tr("Backup of {0}: {1}, {2}").format(when, words, size)
+        return Entry(id=folder, title=when, subtitle=words, detail=size, spoken=spoken, tip=folder)
 
     def _choose_folder(self) -> None:
-        backup = self._selected_backup()
+        backup = self._backups.selected_id
         if backup is None or self._dialog is not None:
             return
-        self._dialog = _ask_new_folder(self, partial(self._disk.backups.restore, backup))
+        self._dialog = _ask_new_folder(self, partial(self._disk.backups.restore, Path(backup)))
         self._dialog.finished.connect(self._on_dialog_closed)
 
     def _delete_backup(self) -> None:
-        backup = self._selected_backup()
+        backup = self._backups.selected_id
         if backup is not None:
             words = self.tr("It cannot be brought back. Conversations and other backups stay.")
-            self._ask(self.tr("Delete this backup?"), words, partial(self._disk.backups.delete, backup))
+            self._ask(self.tr("Delete this backup?"), words, partial(self._disk.backups.delete, Path(backup)))
 
     def _delete_copy(self, path: Path) -> None:
         words = self.tr("It cannot be brought back. Your current conversations stay.")
@@ -185,12 +174,7 @@ class StorageSettings(QWidget):
         box = QuestionBox(self._themes, self.tr("Delete backup"), question, words, self)
         box.add_answer(self.tr("Keep"), "")
         box.add_answer(self.tr("Delete for good"), "delete", "danger")
-
-        def on_answered(answer: str) -> None:
-            if answer:
-                delete()
-
-        box.answered.connect(on_answered)
+        box.accepted.connect(delete)
         box.open()
 
     def _request_program(self) -> None:
@@ -229,15 +213,13 @@ class StorageSettings(QWidget):
         disk.backups.done.connect(self.show_done)
         disk.backups.restored.connect(self.offer_program)
 
-    def _build(self, themes: ThemeSource, form: QWidget) -> None:
+    def _build(self, form: QWidget) -> None:
         self._folder.setTextInteractionFlags(
             Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
         )
         self._folder.setAccessibleDescription(self.tr("Data folder"))
         self._compact.setToolTip(self.tr("Frees the space of deleted conversations"))
         self._check.setToolTip(self.tr("Reads everything saved, and repairs damage if possible"))
-        self._backups.setAccessibleName(self.tr("Backups"))
-        self._backups.setItemDelegate(RowDelegate(themes, self._backups))
         self._backups.itemSelectionChanged.connect(self._refresh)
         about = self.tr(
             "Conversations, pictures and settings are in one folder on this computer. The program checks the "
@@ -315,14 +297,5 @@ def _counts_text(counts: StoredCounts) -> str:
 
 
 def _ask_new_folder(parent: QWidget, use: Callable[[Path], object]) -> QFileDialog:
-    def on_selected(folder: str) -> None:
-        use(Path(folder))
-
     title = QCoreApplication.translate("StorageSettings", "Restore into an empty folder")
-    dialog = QFileDialog(parent, title, str(Path.home()))
-    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-    dialog.setFileMode(QFileDialog.FileMode.Directory)
-    dialog.setOption(QFileDialog.Option.ShowDirsOnly)
-    dialog.fileSelected.connect(on_selected)
-    dialog.open()
-    return dialog
+    return ask_folder(parent, title, str(Path.home()), use)

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QKeySequence, QResizeEvent, QShortcut
-from PySide6.QtWidgets import QDialog, QListWidget, QListWidgetItem, QWidget
+from PySide6.QtWidgets import QDialog, QWidget
 
 from desktop_agent.types.errors import Sentence
 from ui.bridge.library import ConversationLibrary
-from ui.style.accessibility import choose_toggled_row
 from ui.style.controls import button, label
+from ui.style.entry_list import Entry, EntryList
 from ui.style.layouts import FlowRows
-from ui.style.list_rows import RowDelegate, RowRole
 from ui.style.server_fields import Status, StatusLine
 from ui.style.text import title_or_new
 from ui.style.text_display import relative_date
@@ -25,9 +24,7 @@ if TYPE_CHECKING:
     from ui.bridge.conversation_listing import ListedConversation
 
 _SIZE = QSize(560, 520)
-_MIN_LIST_HEIGHT = 60
 """Pixels."""
-_ID_ROLE = Qt.ItemDataRole.UserRole + 20
 
 
 class TrashDialog(QDialog):
@@ -40,7 +37,7 @@ class TrashDialog(QDialog):
         """How long a conversation stays."""
         self._purge_id: str | None = None
         self._has_more = False
-        self._list = QListWidget()
+        self._list = EntryList(themes, self.tr("Deleted conversations"))
         words = self.tr("Conversations stay in the trash for {0} days. Then they are deleted for good.").format(days)
         self._hint = label(words, "muted", wrap=True)
         self._empty_note = label(self.tr("The trash is empty."), "muted")
@@ -53,66 +50,43 @@ class TrashDialog(QDialog):
         self._confirm = ConfirmBar(
             (self.tr("Keep"), self.tr("Keep")), (self.tr("Delete for good"), self.tr("Really delete for good"))
         )
-        self._build(themes)
+        self._build()
         self._connect()
         self.show_conversations(())
         library.trash.listed.connect(self.show_conversations)
 
     def show_conversations(self, conversations: "Sequence[ListedConversation]", has_more: bool = False) -> None:  # noqa: FBT001, FBT002  a slot
-        """Show the trash. The selected one stays selected; if it is gone, the one now in its row is selected."""
+        """Show the trash."""
         self._has_more = has_more
-        scroll_position = self._list.verticalScrollBar().value()
-        row, now = max(self._list.currentRow(), 0), datetime.now(UTC)
-        selected_id = self._selected_id()
+        now = datetime.now(UTC)
         self._hide_confirmation()
         self.show_problem("")
-        self._list.clear()
-        for conversation in conversations:
-            self._list.addItem(self._list_item(conversation, now))
-        selected_row = next(
-            (index for index, conversation in enumerate(conversations) if conversation.id == selected_id), row
-        )
-        self._list.setCurrentRow(min(selected_row, self._list.count() - 1))
-        self._list.verticalScrollBar().setValue(scroll_position)
-        has_some = self._list.count() > 0
-        if not has_some and self._list.hasFocus():
-            self.setFocus()
-        was_hidden = self._list.isHidden()
-        self._list.setVisible(has_some)
-        if has_some and was_hidden:
-            self._list.setFocus()
-        self._empty_note.setVisible(not has_some)
+        self._list.show_entries([self._entry(conversation, now) for conversation in conversations])
+        self._list.show_unless_empty(self, self._empty_note)
         self._refresh()
 
     def show_problem(self, problem: Sentence | str) -> None:
         """Show what went wrong with a conversation; "" hides it."""
         self._problem.show_state(Status.ERROR, problem)
 
-    def _list_item(self, record: "ListedConversation", now: datetime) -> QListWidgetItem:
+    def _entry(self, record: "ListedConversation", now: datetime) -> Entry:
         title = title_or_new(record.title)
         deleted_at = record.deleted_at or now
         days = math.ceil((deleted_at + timedelta(days=self._days) - now) / timedelta(days=1))
         remaining = (
             self.tr("Deleted for good in {0} days").format(days) if days > 1 else self.tr("Deleted for good soon")
         )
-        item = QListWidgetItem(title)
-        item.setData(_ID_ROLE, record.id)
-        item.setData(RowRole.SUBTITLE, remaining)
-        item.setData(RowRole.DETAIL, relative_date(deleted_at, now))
-        spoken = self.tr("{0}, deleted {1}. {2}").format(title, relative_date(deleted_at, now), remaining)
-        item.setData(Qt.ItemDataRole.AccessibleTextRole, spoken)
-        return item
-
-    def _selected_id(self) -> str | None:
-        return next((str(item.data(_ID_ROLE)) for item in self._list.selectedItems()), None)
+        deleted = relative_date(deleted_at, now)
+        spoken = self.tr("{0}, deleted {1}. {2}").format(title, deleted, remaining)
+        return Entry(id=record.id, title=title, subtitle=remaining, detail=deleted, spoken=spoken)
 
     def _restore_selected(self) -> None:
-        chosen = self._selected_id()
+        chosen = self._list.selected_id
         if chosen is not None:
             self._library.restore(chosen)
 
     def _confirm_purge_selected(self) -> None:
-        self._purge_id = self._selected_id()
+        self._purge_id = self._list.selected_id
         if self._purge_id is not None:
             title = self._list.currentItem().text()
             self._show_confirmation(self.tr("Delete “{0}” for good? This cannot be undone.").format(title))
@@ -179,7 +153,6 @@ class TrashDialog(QDialog):
         self._confirm.confirmed.connect(self._on_confirmed)
         self._confirm.declined.connect(self._on_declined)
         self._list.itemActivated.connect(self._restore_selected)
-        choose_toggled_row(self._list, self._list.setCurrentIndex)
         self._list.verticalScrollBar().valueChanged.connect(self._on_scrolled)
         self._list.itemSelectionChanged.connect(self._refresh)
         keys = QKeySequence(QKeySequence.StandardKey.Delete)
@@ -187,13 +160,8 @@ class TrashDialog(QDialog):
             self._confirm_purge_selected
         )
 
-    def _build(self, themes: ThemeSource) -> None:
+    def _build(self) -> None:
         self.resize(_SIZE.boundedTo(self.screen().availableSize()))
-        self._list.setAccessibleName(self.tr("Deleted conversations"))
-        self._list.setItemDelegate(RowDelegate(themes, self._list))
-        self._list.setMouseTracking(True)
-        # Qt's own minimum would push the buttons off a low screen.
-        self._list.setMinimumHeight(_MIN_LIST_HEIGHT)
         self._empty_note.setAlignment(Qt.AlignmentFlag.AlignCenter)
         parts = (self._hint, self._list, self._empty_note, self._problem, self._confirm, self._foot)
         layout = lay_out_dialog(self, self.tr("Trash"), *parts, grow=self._list)

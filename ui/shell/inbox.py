@@ -5,16 +5,15 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Qt, Signal
-from PySide6.QtWidgets import QDialog, QListWidget, QListWidgetItem, QWidget
+from PySide6.QtWidgets import QDialog, QWidget
 
 from ui.bridge.library import ConversationLibrary
 from ui.bridge.waiting_calls import WaitingCall
 from ui.shell.approvals import ApprovalPresenter
-from ui.style.accessibility import choose_toggled_row
 from ui.style.controls import announce, button, label, show_in_front
+from ui.style.entry_list import Entry, EntryList
 from ui.style.layouts import FlowRows
-from ui.style.list_rows import RowDelegate, RowRole
-from ui.style.text import labelled, one_line, plain_tooltip, show_hidden, strip_bidi_marks, title_or_new
+from ui.style.text import labelled, one_line, show_hidden, strip_bidi_marks, title_or_new
 from ui.style.text_display import isolate_untrusted, relative_date
 from ui.style.theme import SPACE_L, ThemeSource
 from ui.style.tool_labels import tool_icon, tool_title
@@ -24,10 +23,8 @@ if TYPE_CHECKING:
     from ui.sidebar.conversation_list import ConversationList
 
 _SIZE = (600, 460)
-_MIN_LIST_HEIGHT = 60
 """Pixels."""
 _MAX_SUBJECT_LENGTH = 200
-_ID_ROLE = Qt.ItemDataRole.UserRole + 20
 
 
 class InboxDialog(QDialog):
@@ -38,7 +35,7 @@ class InboxDialog(QDialog):
 
     def __init__(self, themes: ThemeSource, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._list = QListWidget()
+        self._list = EntryList(themes, self.tr("Calls that wait for you"))
         hint = self.tr("Open the conversation of a call to see all of it and to decide.")
         self._hint = label(hint, "muted", wrap=True)
         empty = self.tr("Nothing waits for you. Calls that need your approval are listed here, from all conversations.")
@@ -46,42 +43,23 @@ class InboxDialog(QDialog):
         self._open = button(self.tr("Open"), self._choose_selected, "primary", self.tr("Open the conversation"))
         close = button(self.tr("Close"), self.reject)
         self._foot = FlowRows((close, self._open), trailing=True)
-        self._build(themes)
+        self._build()
         self._list.itemActivated.connect(self._choose_selected)
-        choose_toggled_row(self._list, self._list.setCurrentIndex)
         self._list.itemSelectionChanged.connect(self._refresh)
         self.show_calls(())
 
     def show_calls(self, calls: Sequence[WaitingCall]) -> None:
-        """Show these calls. The selected one stays selected; if it is gone, the call now in its row is selected."""
-        row, selected = max(self._list.currentRow(), 0), self._selected_id()
-        scroll_position = self._list.verticalScrollBar().value()
-        previous_ids = {self._list.item(index).data(_ID_ROLE) for index in range(self._list.count())}
-        now = datetime.now(UTC)
-        self._list.clear()
-        for call in calls:
-            self._list.addItem(self._item(call, now))
-        ids = [call.approval_id for call in calls]
-        current = ids.index(selected) if selected in ids else min(row, len(ids) - 1)
-        self._list.setCurrentRow(current)
-        self._list.verticalScrollBar().setValue(scroll_position)
-        self._show_list(bool(calls))
-        if self.isVisible() and set(ids) != previous_ids:
-            announce(self, self.tr("Waiting calls: {0}").format(len(ids)) if ids else self._empty_note.text())
+        """Show these calls."""
+        previous_ids, now = set(self._list.ids), datetime.now(UTC)
+        self._list.show_entries([self._entry(call, now) for call in calls])
+        self._list.show_unless_empty(self, self._empty_note)
+        self._hint.setVisible(bool(calls))
+        self.setAccessibleDescription("" if calls else self._empty_note.text())
+        if self.isVisible() and set(self._list.ids) != previous_ids:
+            announce(self, self.tr("Waiting calls: {0}").format(len(calls)) if calls else self._empty_note.text())
         self._refresh()
 
-    def _show_list(self, has_some: bool) -> None:  # noqa: FBT001  private, and its name says it
-        had_focus, was_hidden = self._list.hasFocus(), self._list.isHidden()
-        self._list.setVisible(has_some)
-        self._hint.setVisible(has_some)
-        self._empty_note.setVisible(not has_some)
-        if has_some and was_hidden:
-            self._list.setFocus()
-        elif not has_some and had_focus:
-            self.setFocus()
-        self.setAccessibleDescription("" if has_some else self._empty_note.text())
-
-    def _item(self, call: WaitingCall, now: datetime) -> QListWidgetItem:
+    def _entry(self, call: WaitingCall, now: datetime) -> Entry:
         tool = isolate_untrusted(tool_title(call.tool)) or self.tr("A tool")
         subject = isolate_untrusted(one_line(call.subject, _MAX_SUBJECT_LENGTH))
         what = labelled(tool, subject) if subject else tool
@@ -89,38 +67,30 @@ class InboxDialog(QDialog):
         who = self.tr("The agent {0} asks").format(path) if path else self.tr("The assistant asks")
         title = title_or_new(isolate_untrusted(" ".join(call.title.split())))
         since = self.tr("since {0}").format(relative_date(call.since, now))
-        item = QListWidgetItem(what)
-        item.setData(_ID_ROLE, call.approval_id)
-        item.setData(RowRole.SUBTITLE, self.tr("{0} · {1}").format(who, title))
-        item.setData(RowRole.DETAIL, since)
-        item.setData(RowRole.ICON, tool_icon(call.tool))
-        item.setToolTip(plain_tooltip(show_hidden(f"{what}\n{title}")))
         spoken = self.tr("{0}. {1}, in the conversation {2}, {3}").format(what, who, title, since)
-        item.setData(Qt.ItemDataRole.AccessibleTextRole, strip_bidi_marks(spoken))
-        return item
-
-    def _selected_id(self) -> str | None:
-        return next((str(item.data(_ID_ROLE)) for item in self._list.selectedItems()), None)
+        return Entry(
+            id=call.approval_id,
+            title=what,
+            subtitle=self.tr("{0} · {1}").format(who, title),
+            detail=since,
+            icon=tool_icon(call.tool),
+            spoken=strip_bidi_marks(spoken),
+            tip=show_hidden(f"{what}\n{title}"),
+        )
 
     def _choose_selected(self) -> None:
-        chosen = self._selected_id()
+        chosen = self._list.selected_id
         if chosen is not None:
             self.chosen.emit(chosen)
 
     def _refresh(self) -> None:
         self._open.setEnabled(bool(self._list.selectedItems()))
 
-    def _build(self, themes: ThemeSource) -> None:
+    def _build(self) -> None:
         # The dialog takes the focus when the last call is gone.
         self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
         available = self.screen().availableSize()
         self.resize(min(_SIZE[0], available.width()), min(_SIZE[1], available.height() - 2 * SPACE_L))
-        self._list.setAccessibleName(self.tr("Calls that wait for you"))
-        self._list.setItemDelegate(RowDelegate(themes, self._list))
-        self._list.setMouseTracking(True)
-        self._list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        # Qt's own minimum would push the buttons off a low screen.
-        self._list.setMinimumHeight(_MIN_LIST_HEIGHT)
         self._empty_note.setAlignment(Qt.AlignmentFlag.AlignCenter)
         parts = (self._hint, self._list, self._empty_note, self._foot)
         layout = lay_out_dialog(self, self.tr("Waiting approvals"), *parts, grow=self._list)

@@ -17,10 +17,11 @@ from ui.approval.server_requests.form_view import ElicitationForm
 from ui.approval.server_requests.request_texts import request_texts
 from ui.approval.server_requests.request_views import RequestView, SamplingView, UrlElicitationView
 from ui.approval.untrusted_text import quote_name
-from ui.approval.waiting_list import WaitingItem, WaitingList
+from ui.approval.waiting_list import WaitingList
 from ui.bridge.mcp.requests import McpRequest, PendingElicitation, PendingSampling, RequestOrigin
 from ui.style.boxes import hbox, vbox
 from ui.style.controls import announce, button, label, show_words
+from ui.style.entry_list import Entry
 from ui.style.removal import remove_widget
 from ui.style.text import translate_sentence
 from ui.style.theme import SPACE_L, SPACE_M, SPACE_S, SPACE_XS, ThemeSource
@@ -95,11 +96,12 @@ class ServerRequestPage(QWidget):
         return self.tr("{0} · {1}").format(self.title, place) if place else self.title
 
     @property
-    def waiting_item(self) -> WaitingItem:
+    def waiting_item(self) -> Entry:
         """Its row in the list of waiting requests."""
         place = quote_name(self.origin.title)
         subtitle = self.tr("{0} · {1}").format(self.short_title, place) if place else self.short_title
-        return WaitingItem(self.asked.id, self.server, subtitle, self.description, self.description)
+        about = self.description
+        return Entry(id=self.asked.id, title=self.server, subtitle=subtitle, spoken=about, tip=about)
 
     def set_origin(self, origin: RequestOrigin) -> None:
         """Show the conversation that the request belongs to."""
