@@ -239,7 +239,6 @@ async def too_long(desk: Desk) -> None:
     desk.window.page.models.picker.model_chosen.emit(STUDIO.id, "aurora-small")
     await asyncio.sleep(0.3)
     desk.window.page.composer.set_draft("Now the same for the export, please.")
-    desk.window.page.composer.draft_changed.emit()
 
 
 @scene("composer-too-long-narrow", 620, 600)

@@ -377,15 +377,15 @@ def test_the_composer_and_its_pickers(qtbot, marked):
     themes = ThemeSource()
     composer = Composer(themes, lambda *_: None)
     models, folder = ModelPicker(themes), WorkspacePicker(themes)
-    composer.add_control(models)
-    composer.add_control(folder)
+    composer.controls.add(models)
+    composer.controls.add(folder)
     qtbot.addWidget(composer)
     composer.show()
     assert bare_texts(composer) == []
     models.set_models([ModelGroup(LOCAL_SERVERS[0], (ModelInfo("μ"),)), ModelGroup(LOCAL_SERVERS[1], ())])
     models._popup.panel.filter_rows("")
     reasoning = ReasoningPicker(themes)
-    composer.add_control(reasoning)
+    composer.controls.add(reasoning)
     modes = frozenset({"disabled", "effort", "adaptive", "between_tools"})
     efforts = ("minimal", "low", "medium", "high", "xhigh", "max")
     for able in (

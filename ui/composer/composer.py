@@ -71,10 +71,7 @@ class Composer(QWidget):
     queue_requested = Signal(str, list)
     """The same, to be sent when the agent is done."""
     stop_requested = Signal()
-    edit_last_requested = Signal()
     escape_pressed = Signal()
-    draft_changed = Signal()
-    """A moment after the last change: read `draft()`."""
     notice_shown = Signal(QWidget)
     """The widget of a new notice, to be scrolled into view."""
     draft_replaced = Signal()
@@ -90,16 +87,19 @@ class Composer(QWidget):
         self._blocked_reason = ""
         self._pending_send: Literal["now", "later"] | None = None
         """How the message is sent once its attachments are ready; None while it need not be."""
-        self._checks: list[Callable[[str, Sequence[Attachment]], bool]] = []
+        self.checks: list[Callable[[str, Sequence[Attachment]], bool]] = []
+        """Called with each message; if one returns False, the message is not sent and stays."""
         self.edited: EditedMessage | None = None
         self.frame = _ComposerFrame(themes, is_focused=opens_focused)
         self.editor = MessageEditor(themes)
         self._notice = label(kind="warning", wrap=True)
         self._problems = label(kind="error", wrap=True)
         self.attach_button = IconButton(themes, "attach", self.tr("Attach files"))
-        end = self._send_or_stop = SendStopButton(themes)
-        self._controls = ControlBar(end, end.max_width, end.usual_width, self.attach_button)
+        self._send_or_stop = SendStopButton(themes)
+        self.controls = ControlBar(self._send_or_stop, self.attach_button)
+        """Under the editor. Where room gets scarce, the first ones keep their text longest."""
         self.draft_timer = QTimer(self, singleShot=True, interval=DRAFT_DELAY_MS)
+        """Ends a moment after the last change: then read `draft()`."""
         self._build_layout()
         self._connect_signals()
         self._send_or_stop.set_can_send(can_send=False)
@@ -168,10 +168,6 @@ class Composer(QWidget):
         if attached:
             self.attachments.add_items(attached)
 
-    def add_control(self, control: QWidget) -> None:
-        """Add a control under the editor. Where room gets scarce, the first ones keep their text longest."""
-        self._controls.add(control)
-
     def show_problem(self, sentence: "Sentence", remedy: "Sentence | None" = None) -> None:
         """Add a problem below the earlier ones, until the person types or sends, or chooses a model or a folder."""
         from desktop_agent.types.errors import join_remedy
@@ -205,7 +201,7 @@ class Composer(QWidget):
         The person can still write, and send when the other process is gone.
         """
         self._blocked_reason = "" if why is None else translate_sentence(why)
-        self._controls.enable(why is None, self.attach_button)
+        self.controls.enable(why is None, self.attach_button)
         self._send_or_stop.set_blocked(self._blocked_reason)
         self.editor.setAccessibleDescription(self._blocked_reason)
         self._refresh()
@@ -220,10 +216,6 @@ class Composer(QWidget):
         self._supports_images, self._limits = can_see, limits
         self._refresh()
 
-    def ask_before_sending(self, may_send: "Callable[[str, Sequence[Attachment]], bool]") -> None:
-        """Add a check for each message; if it returns False, the message is not sent and stays."""
-        self._checks.append(may_send)
-
     def send(self, *, later: bool = False) -> None:
         """Send the message and begin a new one; do nothing while it is empty. `later`: when the agent is done.
 
@@ -237,7 +229,7 @@ class Composer(QWidget):
             self._refresh()
             return
         text, attached = self.written()
-        if not (text.strip() or self.attachments.chips) or not all(check(text, attached) for check in self._checks):
+        if not (text.strip() or self.attachments.chips) or not all(check(text, attached) for check in self.checks):
             return
         self.editor.clear()
         self.attachments.clear()
@@ -331,7 +323,6 @@ class Composer(QWidget):
 
         editor.send_pressed.connect(self.send)
         editor.control_send_pressed.connect(send_with_control)
-        editor.edit_last_pressed.connect(self.edit_last_requested)
         editor.files_inserted.connect(self.attach_files)
         editor.picture_inserted.connect(self._attach_pasted)
         editor.long_text_inserted.connect(self._attach_text)
@@ -342,7 +333,6 @@ class Composer(QWidget):
         self._send_or_stop.send_pressed.connect(self.send)
         self._send_or_stop.queue_pressed.connect(lambda: self.send(later=True))
         self._send_or_stop.stop_requested.connect(self.stop_requested)
-        self.draft_timer.timeout.connect(self.draft_changed)
         for keys in ("Ctrl+Return", "Ctrl+Enter"):
             # Inside the composer only: elsewhere Ctrl+Enter may mean something else.
             shortcut = QShortcut(self)
@@ -356,7 +346,7 @@ class Composer(QWidget):
             # Where the text of the message begins.
             words.setContentsMargins(SPACE_S, 0, SPACE_S, 0)
             words.hide()
-        for widget in (self._problems, self._notice, self.editor, self._controls):
+        for widget in (self._problems, self._notice, self.editor, self.controls):
             self.frame.column.addWidget(widget)
         vbox(self.frame, parent=self, margins=0)
         self.setFocusProxy(self.editor)

@@ -1,6 +1,6 @@
 """The bar of controls under the message editor, with the Send/Stop button at its end."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 
 from PySide6.QtCore import QSize, Signal
@@ -17,16 +17,13 @@ _GAP = SPACE_XS
 class ControlBar(WrappingRows):
     """Controls with or without their text (`minimumSizeHint`); the first ones keep it longest.
 
-    A control whose horizontal policy is Maximum can be elided as well. `end` is at the end of the last row. `reserved`
-    returns the largest width that it may need, so that no row is added when it does; `usual` the width that it mostly
-    has: only when it needs more do the last texts give way.
+    A control whose horizontal policy is Maximum can be elided as well. `end` is at the end of the last row, which keeps
+    room for its largest width, so that no row is added. Only when it needs more than usual do the last texts give way.
     """
 
-    def __init__(self, end: QWidget, reserved: Callable[[], int], usual: Callable[[], int], *items: QWidget) -> None:
+    def __init__(self, end: "SendStopButton", *items: QWidget) -> None:
         super().__init__(_GAP)
         self._end = end
-        self._reserved_width = reserved
-        self._usual_width = usual
         end.setParent(self)
         for item in items:
             self._append(item)
@@ -56,7 +53,7 @@ class ControlBar(WrappingRows):
 
     def sizeHint(self) -> QSize:
         row = [*self._shown(), self._end]
-        width = _total_width([_full_width(item) for item in row[:-1]]) + _GAP + self._reserved_width()
+        width = _total_width([_full_width(item) for item in row[:-1]]) + _GAP + self._end.max_width()
         return QSize(width, self._height_of(row))
 
     def minimumSizeHint(self) -> QSize:
@@ -72,7 +69,7 @@ class ControlBar(WrappingRows):
         shown, rows = self._shown(), list[list[QWidget]]()
         # Measure each item once: Qt asks for the rows very often.
         min_widths, full_widths = [_min_width(item) for item in shown], list[int]()
-        last, first = width - self._reserved_width() - _GAP, 0
+        last, first = width - self._end.max_width() - _GAP, 0
         while first < len(shown) and _total_width(min_widths[first:]) > last:
             full_widths = full_widths or [_full_width(item) for item in shown]
             unfolded, folded = _fitting(full_widths[first:], width), _fitting(min_widths[first:], width)
@@ -89,7 +86,7 @@ class ControlBar(WrappingRows):
         width, top = self.width(), 0
         rows = self._rows(width)
         end_width = min(self._end.sizeHint().width(), width)
-        beside_end = width - max(end_width, self._usual_width()) - _GAP
+        beside_end = width - max(end_width, self._end.usual_width()) - _GAP
         for row in rows:
             height = self._height_of(row)
             is_last = row is rows[-1]

@@ -3,19 +3,16 @@
 import math
 
 from PySide6.QtCore import Signal
-from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QBoxLayout, QFrame, QWidget
+from PySide6.QtWidgets import QFrame, QWidget
 
 from desktop_agent.types.permissions import Mode
-from ui.style.boxes import vbox
+from ui.style.boxes import hbox, vbox
 from ui.style.controls import announce, button, label
 from ui.style.layouts import FlowRows
 from ui.style.pickers import mode_title
 from ui.style.text import format_number
 from ui.style.theme import SPACE_M, SPACE_S
-
-MIN_TEXT_CHARS = 36
-"""Letters in a line beside the buttons."""
+from ui.style.widgets import TextWithButtons
 
 
 class ModeRequestBar(QFrame):
@@ -33,11 +30,8 @@ class ModeRequestBar(QFrame):
         self._refuse_button = button("", self.refused.emit)
         self.setProperty("kind", "card")
         self.setAccessibleName(self.tr("The agent asks for another mode"))
-        self._row = QBoxLayout(QBoxLayout.Direction.LeftToRight, self)
-        self._row.setContentsMargins(SPACE_M, SPACE_S, SPACE_M, SPACE_S)
-        self._row.setSpacing(SPACE_S)
-        self._row.addWidget(self._request_label, 1)
-        self._row.addWidget(FlowRows((self._accept_button, self._refuse_button), trailing=True))
+        row = TextWithButtons(self._request_label, (self._accept_button, self._refuse_button))
+        hbox(row, parent=self, margins=(SPACE_M, SPACE_S, SPACE_M, SPACE_S))
         self.hide()
 
     def show_request(self, requested: Mode | None, current: Mode) -> None:
@@ -58,14 +52,6 @@ class ModeRequestBar(QFrame):
         if is_new:
             announce(self, self._request_label.text())
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        """Put the text above the buttons where it has little room beside them."""
-        super().resizeEvent(event)
-        text_width = MIN_TEXT_CHARS * self.fontMetrics().averageCharWidth()
-        min_width = text_width + self._accept_button.sizeHint().width() + self._refuse_button.sizeHint().width()
-        direction = QBoxLayout.Direction
-        self._row.setDirection(direction.LeftToRight if self.width() >= min_width else direction.TopToBottom)
-
 
 class ContextOverflowNotice(QWidget):
     """By how many tokens the message is too long, and what to do about it. Hidden while it fits."""
@@ -83,10 +69,6 @@ class ContextOverflowNotice(QWidget):
         buttons = FlowRows((self._summarise, self._choose), gap=SPACE_M)
         vbox(self._words, buttons, parent=self, spacing=0, margins=(SPACE_S, 0, SPACE_S, 0))
         self.hide()
-
-    @property
-    def is_shown(self) -> bool:
-        return not self.isHidden()
 
     def show_overflow(self, over: int, window: int, *, can_summarise: bool) -> None:
         """Show that `over` tokens more than the model's `window` would be sent; hide for 0 or less."""

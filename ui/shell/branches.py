@@ -276,8 +276,8 @@ class PromptEditing(QObject):
         composer.editor.textChanged.connect(transcript.in_place_editor.scroll_to_editor)
         composer.editor.cursorPositionChanged.connect(transcript.in_place_editor.scroll_to_keyboard)
         composer.notice_shown.connect(transcript.in_place_editor.scroll_to_notice)
-        composer.ask_before_sending(self._may_send)
-        composer.edit_last_requested.connect(self.edit_last)
+        composer.checks.append(self._may_send)
+        composer.editor.edit_last_pressed.connect(self.edit_last)
         transcript.edit_requested.connect(self.edit)
 
     def leave(self) -> None:
@@ -327,8 +327,10 @@ class PromptEditing(QObject):
             self.edit_last()
 
     def resume(self, message_id: str, text: str, attached: Sequence[Attachment]) -> None:
-        """Edit again a message that could not be sent."""
-        self._begin(message_id, text, attached)
+        """Show this text in the composer for editing the message, as when it could not be sent."""
+        self._edit.begin(message_id, text, attached)
+        self._transcript.in_place_editor.show_editor(message_id, self._composer)
+        self._composer.editor.setFocus()
 
     async def _load(self, conversation: OpenConversation, message_id: str) -> None:
         content = await self._library.drafts.content_of(conversation.branches.prompt(message_id))
@@ -345,14 +347,9 @@ class PromptEditing(QObject):
             self._composer.editor.setFocus()
             self._transcript.in_place_editor.scroll_to_editor()
         else:
-            self._begin(message_id, content.record.text, from_draft(content))
+            self.resume(message_id, content.record.text, from_draft(content))
             for problem in content.problems:
                 self._composer.show_problem(problem.sentence, problem.remedy)
-
-    def _begin(self, message_id: str, text: str, attached: Sequence[Attachment]) -> None:
-        self._edit.begin(message_id, text, attached)
-        self._transcript.in_place_editor.show_editor(message_id, self._composer)
-        self._composer.editor.setFocus()
 
     def _on_ended(self) -> None:
         # Not `QApplication.focusWidget()`: the window may not be the active one.

@@ -151,8 +151,8 @@ class ContextOverflowCheck(QObject):
         self.notice = ContextOverflowNotice()
         self._warned_about: tuple[str, Sequence[Attachment]] | None = None
         composer.add_notice(self.notice)
-        composer.ask_before_sending(self.may_send)
-        composer.draft_changed.connect(self.refresh)
+        composer.checks.append(self.may_send)
+        composer.draft_timer.timeout.connect(self.refresh)
         composer.draft_replaced.connect(self.refresh)
         servers.models_changed.connect(self.refresh)
 
@@ -169,7 +169,7 @@ class ContextOverflowCheck(QObject):
             return
         draft = self._composer.written()
         self._check(*draft)
-        self._warned_about = draft if self.notice.is_shown else None
+        self._warned_about = None if self.notice.isHidden() else draft
 
     def may_send(self, text: str, attached: Sequence[Attachment]) -> bool:
         """Return whether the message fits, as far as is known, or the person was warned about it before.
@@ -179,7 +179,7 @@ class ContextOverflowCheck(QObject):
         if self._warned_about == (text, attached):
             return True
         self._check(text, attached)
-        self._warned_about = (text, attached) if self.notice.is_shown else None
+        self._warned_about = None if self.notice.isHidden() else (text, attached)
         return self._warned_about is None
 
     def _check(self, text: str, attached: Sequence[Attachment]) -> None:
@@ -192,7 +192,7 @@ class ContextOverflowCheck(QObject):
             texts = [attachment.text for attachment in attached if isinstance(attachment, PastedText | AttachedText)]
             pictures = sum(attachment.tokens for attachment in attached if isinstance(attachment, PendingPicture))
             overflow = conversation.context_tokens([text, *texts]) + pictures - window
-        was_shown = self.notice.is_shown
+        was_hidden = self.notice.isHidden()
         self.notice.show_overflow(overflow, window or 0, can_summarise=not conversation.is_empty)
-        if self.notice.is_shown and not was_shown:
+        if was_hidden and not self.notice.isHidden():
             self._composer.notice_shown.emit(self.notice)

@@ -121,7 +121,7 @@ class DraftSync(QObject):
         self._leaving = 0
         """Drafts that are being saved after their conversation was left."""
         self._saved_after_leaving = asyncio.Event()
-        composer.draft_changed.connect(self.save_soon)
+        composer.draft_timer.timeout.connect(self.save_soon)
         library.drafts.saved.connect(self._on_saved)
 
     def show(self, conversation: OpenConversation) -> None:

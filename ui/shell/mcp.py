@@ -204,7 +204,7 @@ class McpCatalogControls(QObject):
         self.button = IconButton(window.themes, "server", self.tr("Insert from a server"))
         set_keys_tooltip(self.button, self.tr("Insert from an MCP server"), INSERT_SHORTCUT)
         self._typed_triggers = CompletionTriggers(composer.editor)
-        composer.add_control(self.button)
+        composer.controls.add(self.button)
         self.button.clicked.connect(self.open)
         self._typed_triggers.triggered.connect(self._on_trigger)
         catalog.changed.connect(self._show_catalog)

@@ -194,10 +194,6 @@ class SearchPopup(QFrame):
         self.panel.chosen.connect(self._choose)
         self._refresh.clicked.connect(self.refresh_requested)
 
-    @property
-    def typed(self) -> str:
-        return self.panel.field.text()
-
     def fill(self) -> None:
         """Search again, unless it is hidden. The marked row stays marked."""
         self.panel.fill()
@@ -239,7 +235,7 @@ class SearchPopup(QFrame):
     def hideEvent(self, event: QHideEvent) -> None:
         super().hideEvent(event)
         if not self._was_chosen:
-            self.left.emit(self.typed)
+            self.left.emit(self.panel.field.text())
 
     def _choose(self, row: ResultRow) -> None:
         self._was_chosen = True

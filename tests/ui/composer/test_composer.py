@@ -70,7 +70,7 @@ class Driver:
         self.sent, self.stops, self.edits = [], [], []
         self.composer.send_requested.connect(lambda text, pictures: self.sent.append((text, pictures)))
         self.composer.stop_requested.connect(lambda: self.stops.append(1))
-        self.composer.edit_last_requested.connect(lambda: self.edits.append(1))
+        self.composer.editor.edit_last_pressed.connect(lambda: self.edits.append(1))
         self.editor = self.part(QPlainTextEdit, "Message")
 
     def part(self, kind, name):
@@ -612,14 +612,14 @@ def test_a_draft_comes_back_with_its_pictures(driver, run):
 
 def test_changes_are_reported_once_after_a_pause(driver):
     reports = []
-    driver.composer.draft_changed.connect(lambda: reports.append(driver.composer.draft()[0]))
+    driver.composer.draft_timer.timeout.connect(lambda: reports.append(driver.composer.draft()[0]))
     driver.type("abc")
     driver.bot.waitUntil(lambda: bool(reports))
     assert reports == ["abc"]
 
 
 def test_a_restored_draft_is_no_change(driver):
-    with driver.bot.assertNotEmitted(driver.composer.draft_changed, wait=600):
+    with driver.bot.assertNotEmitted(driver.composer.draft_timer.timeout, wait=600):
         driver.composer.set_draft("as it was")
 
 

@@ -1,7 +1,7 @@
 """The controls under the editor at every width that a window can have."""
 
 import pytest
-from PySide6.QtCore import QPoint, QRect, QSize, Qt
+from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QApplication, QVBoxLayout, QWidget
 
@@ -37,7 +37,7 @@ class Screen:
         self.folder, self.server = WorkspacePicker(themes), IconButton(themes, "server", "Insert from a server")
         self.mode.show_modes(BUILT_IN_MODES, BUILT_IN_MODES[1])
         for control in (self.model, self.reasoning, self.mode, self.folder, self.server):
-            self.composer.add_control(control)
+            self.composer.controls.add(control)
         capabilities = Capabilities(reasoning_modes=frozenset({"disabled", "effort"}), efforts=("low", "high"))
         self.reasoning.show_choices(capabilities, None)
         self.composer.show()
@@ -209,18 +209,16 @@ def test_what_comes_after_the_window_is_shown_is_seen_and_what_is_hidden_is_not(
     composer.resize(900, 120)
     composer.show()
     folder, reasoning = WorkspacePicker(themes), ReasoningPicker(themes)
-    composer.add_control(folder)
-    composer.add_control(reasoning)
+    composer.controls.add(folder)
+    composer.controls.add(reasoning)
     assert (folder.isVisible(), reasoning.isVisible()) == (True, False)
     qtbot.waitUntil(lambda: folder.width() == folder.sizeHint().width() and folder.x() > 0)
 
 
 def test_a_row_of_nothing_is_the_end_alone(qtbot):
-    from ui.composer.control_bar import ControlBar
+    from ui.composer.control_bar import ControlBar, SendStopButton
 
-    end = QWidget()
-    end.setMinimumSize(QSize(50, 20))
-    rows = ControlBar(end, lambda: 50, lambda: 50)
+    rows = ControlBar(SendStopButton(ThemeSource()))
     qtbot.addWidget(rows)
     rows.resize(10, 20)
     rows.show()

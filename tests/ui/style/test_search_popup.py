@@ -114,7 +114,7 @@ def test_it_is_said_when_nothing_was_chosen(desk):
     desk.popup.hide()
     assert (desk.left, desk.chosen) == (["ban"], [])
     desk.open()
-    assert desk.popup.typed == ""
+    assert desk.popup.panel.field.text() == ""
     desk.key(Qt.Key.Key_Return)
     assert (desk.left, desk.chosen) == (["ban"], ["apple"])
     desk.open().popup.hide()
