@@ -36,7 +36,7 @@ def noted(data: Path) -> str:
     return file.read_text() if file.exists() else ""
 
 
-def started_at(pid: int) -> str:
-    """Return a value that differs between programs run one after the other in a process: the address of the code."""
-    maps = Path(f"/proc/{pid}/maps")
-    return maps.read_text().split("-")[0] if maps.exists() else ""
+def started_at(pid: int) -> bytes:
+    """Return a value that differs between programs run one after the other in a process: where the system laid them."""
+    addresses = Path(f"/proc/{pid}/auxv")
+    return addresses.read_bytes() if addresses.exists() else b""
