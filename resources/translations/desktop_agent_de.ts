@@ -2035,16 +2035,16 @@ Aufwärts zu: {1}</translation>
         <translation>{0} Server importieren</translation>
     </message>
     <message>
-        <source>Choose a file of servers</source>
-        <translation>Datei mit Servern auswählen</translation>
-    </message>
-    <message>
         <source>JSON (*.json *.jsonc)</source>
         <translation>JSON (*.json *.jsonc)</translation>
     </message>
     <message>
         <source>All files (*)</source>
         <translation>Alle Dateien (*)</translation>
+    </message>
+    <message>
+        <source>Choose a file of servers</source>
+        <translation>Datei mit Servern auswählen</translation>
     </message>
     <message>
         <source>Import servers</source>
@@ -2061,6 +2061,10 @@ Aufwärts zu: {1}</translation>
 </context>
 <context>
     <name>InboxDialog</name>
+    <message>
+        <source>Calls that wait for you</source>
+        <translation>Aufrufe, die auf Sie warten</translation>
+    </message>
     <message>
         <source>Open the conversation of a call to see all of it and to decide.</source>
         <translation>Öffnen Sie die Unterhaltung eines Aufrufs, um ihn ganz zu sehen und zu entscheiden.</translation>
@@ -2102,16 +2106,12 @@ Aufwärts zu: {1}</translation>
         <translation>seit {0}</translation>
     </message>
     <message>
-        <source>{0} · {1}</source>
-        <translation>{0} · {1}</translation>
-    </message>
-    <message>
         <source>{0}. {1}, in the conversation {2}, {3}</source>
         <translation>{0}. {1}, in der Unterhaltung {2}, {3}</translation>
     </message>
     <message>
-        <source>Calls that wait for you</source>
-        <translation>Aufrufe, die auf Sie warten</translation>
+        <source>{0} · {1}</source>
+        <translation>{0} · {1}</translation>
     </message>
     <message>
         <source>Waiting approvals</source>
@@ -12095,6 +12095,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Den wiederhergestellten Ordner öffnen</translation>
     </message>
     <message>
+        <source>Backups</source>
+        <translation>Sicherungen</translation>
+    </message>
+    <message>
         <source>There is no backup yet.</source>
         <translation>Es gibt noch keine Sicherung.</translation>
     </message>
@@ -12161,10 +12165,6 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>Reads everything saved, and repairs damage if possible</source>
         <translation>Liest alles Gespeicherte und repariert Schäden, wenn möglich</translation>
-    </message>
-    <message>
-        <source>Backups</source>
-        <translation>Sicherungen</translation>
     </message>
     <message>
         <source>Conversations, pictures and settings are in one folder on this computer. The program checks the conversations now and then, when it is idle.</source>
@@ -13365,6 +13365,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
 <context>
     <name>TrashDialog</name>
     <message>
+        <source>Deleted conversations</source>
+        <translation>Gelöschte Unterhaltungen</translation>
+    </message>
+    <message>
         <source>Conversations stay in the trash for {0} days. Then they are deleted for good.</source>
         <translation>Unterhaltungen bleiben {0} Tage im Papierkorb. Dann werden sie endgültig gelöscht.</translation>
     </message>
@@ -13427,10 +13431,6 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>Delete all {0} conversations for good? This cannot be undone.</source>
         <translation>Alle {0} Unterhaltungen endgültig löschen? Das lässt sich nicht rückgängig machen.</translation>
-    </message>
-    <message>
-        <source>Deleted conversations</source>
-        <translation>Gelöschte Unterhaltungen</translation>
     </message>
     <message>
         <source>Trash</source>

@@ -939,10 +939,6 @@
         <translation>会附加其所在文件夹的指令：{0}</translation>
     </message>
     <message>
-        <source>Conversation settings</source>
-        <translation>对话设置</translation>
-    </message>
-    <message>
         <source>Save</source>
         <translation>保存</translation>
     </message>
@@ -957,6 +953,10 @@
     <message>
         <source>These settings apply to this conversation, from the next message on.</source>
         <translation>这些设置从下一条消息起对此对话有效。</translation>
+    </message>
+    <message>
+        <source>Conversation settings</source>
+        <translation>对话设置</translation>
     </message>
 </context>
 <context>
@@ -1003,10 +1003,6 @@
 <context>
     <name>CrashReportDialog</name>
     <message>
-        <source>Crash report</source>
-        <translation>崩溃报告</translation>
-    </message>
-    <message>
         <source>This report lists versions and the parts of the program that were running. It contains nothing that you or a model wrote, and it is not sent anywhere: copy it when you report the crash. It stays in this file until the next crash:</source>
         <translation>报告列出版本以及当时正在运行的程序部分。其中不包含您或模型所写的任何内容，也不会发送到任何地方：请在报告崩溃时复制它。下次崩溃之前，它会保留在此文件中：</translation>
     </message>
@@ -1021,6 +1017,10 @@
     <message>
         <source>Report</source>
         <translation>报告</translation>
+    </message>
+    <message>
+        <source>Crash report</source>
+        <translation>崩溃报告</translation>
     </message>
     <message>
         <source>Copied</source>
@@ -1803,10 +1803,6 @@ Go up to: {1}</source>
         <translation>导入</translation>
     </message>
     <message>
-        <source>Import from other assistants</source>
-        <translation>从其他助手导入</translation>
-    </message>
-    <message>
         <source>These programs have conversations on this computer. They are copied, with their tool calls, and can be searched and continued here with any model. The programs&apos; own files are only read.</source>
         <translation>这些程序在此计算机上存有对话。对话会连同工具调用一起复制，可在这里搜索，并使用任意模型继续。程序自己的文件只会被读取。</translation>
     </message>
@@ -1821,6 +1817,10 @@ Go up to: {1}</source>
     <message>
         <source>Close</source>
         <translation>关闭</translation>
+    </message>
+    <message>
+        <source>Import from other assistants</source>
+        <translation>从其他助手导入</translation>
     </message>
 </context>
 <context>
@@ -2035,16 +2035,16 @@ Go up to: {1}</source>
         <translation>导入 {0} 个服务器</translation>
     </message>
     <message>
-        <source>Choose a file of servers</source>
-        <translation>选择服务器文件</translation>
-    </message>
-    <message>
         <source>JSON (*.json *.jsonc)</source>
         <translation>JSON (*.json *.jsonc)</translation>
     </message>
     <message>
         <source>All files (*)</source>
         <translation>所有文件 (*)</translation>
+    </message>
+    <message>
+        <source>Choose a file of servers</source>
+        <translation>选择服务器文件</translation>
     </message>
     <message>
         <source>Import servers</source>
@@ -2061,6 +2061,10 @@ Go up to: {1}</source>
 </context>
 <context>
     <name>InboxDialog</name>
+    <message>
+        <source>Calls that wait for you</source>
+        <translation>等待您处理的调用</translation>
+    </message>
     <message>
         <source>Open the conversation of a call to see all of it and to decide.</source>
         <translation>打开调用所属的对话即可查看全部内容并作出决定。</translation>
@@ -2102,20 +2106,16 @@ Go up to: {1}</source>
         <translation>自 {0} 起</translation>
     </message>
     <message>
-        <source>{0} · {1}</source>
-        <translation>{0} · {1}</translation>
-    </message>
-    <message>
         <source>{0}. {1}, in the conversation {2}, {3}</source>
         <translation>{0}。{1}，位于对话 {2}，{3}</translation>
     </message>
     <message>
-        <source>Waiting approvals</source>
-        <translation>待批准</translation>
+        <source>{0} · {1}</source>
+        <translation>{0} · {1}</translation>
     </message>
     <message>
-        <source>Calls that wait for you</source>
-        <translation>等待您处理的调用</translation>
+        <source>Waiting approvals</source>
+        <translation>待批准</translation>
     </message>
 </context>
 <context>
@@ -12094,6 +12094,10 @@ This replaces what is there ({size} bytes).</source>
         <translation>打开还原的文件夹</translation>
     </message>
     <message>
+        <source>Backups</source>
+        <translation>备份</translation>
+    </message>
+    <message>
         <source>There is no backup yet.</source>
         <translation>还没有备份。</translation>
     </message>
@@ -12160,10 +12164,6 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>Reads everything saved, and repairs damage if possible</source>
         <translation>读取所有已保存的内容，并尽可能修复损坏</translation>
-    </message>
-    <message>
-        <source>Backups</source>
-        <translation>备份</translation>
     </message>
     <message>
         <source>Conversations, pictures and settings are in one folder on this computer. The program checks the conversations now and then, when it is idle.</source>
@@ -13364,6 +13364,10 @@ This replaces what is there ({size} bytes).</source>
 <context>
     <name>TrashDialog</name>
     <message>
+        <source>Deleted conversations</source>
+        <translation>已删除的对话</translation>
+    </message>
+    <message>
         <source>Conversations stay in the trash for {0} days. Then they are deleted for good.</source>
         <translation>对话在回收站中保留 {0} 天，之后永久删除。</translation>
     </message>
@@ -13430,10 +13434,6 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>Trash</source>
         <translation>回收站</translation>
-    </message>
-    <message>
-        <source>Deleted conversations</source>
-        <translation>已删除的对话</translation>
     </message>
 </context>
 <context>
@@ -13921,13 +13921,6 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>Cost: {0}</source>
         <translation>费用：{0}</translation>
-    </message>
-</context>
-<context>
-    <name>UsagePresenter</name>
-    <message>
-        <source>Usage</source>
-        <translation>用量</translation>
     </message>
 </context>
 <context>
