@@ -71,7 +71,7 @@ from desktop_agent.types.provider_events import (
     UsageUpdate,
 )
 from desktop_agent.types.providers import DEMO_ENDPOINT, DEMO_MODEL, ProviderConfig, Timeouts
-from desktop_agent.types.tool_calls import AllowOnce, Deny
+from desktop_agent.types.tool_calls import AllowOnce
 
 
 def event_to_json(event: Event) -> dict[str, Any] | None:
@@ -115,7 +115,7 @@ def _provider_event_to_json(event: Event) -> dict[str, Any] | None:
 _PICTURE_MADE = (
     "The model made a picture. The conversation keeps it: open it in the window, or ask with --jsonl to get its bytes."
 )
-_NOT_APPROVED = "Nobody is there to approve this call: it was started with --approve never."
+_NOT_APPROVED = "This call was denied: nobody is there to approve it, as ask was started with --approve never."
 _NOT_STORED = (
     "What was printed is its only copy, and the conversation cannot be gone on with. Check the disk and its free "
     "space, or choose another folder with --data-dir, and ask again."
@@ -397,8 +397,11 @@ class _AskRun:
             )
 
     def _decide(self, approval_id: str) -> None:
-        allow = self._arguments.approve == "always"
-        self._session.approvals.answer(approval_id, AllowOnce() if allow else Deny(message=_NOT_APPROVED))
+        if self._arguments.approve == "always":
+            self._session.approvals.answer(approval_id, AllowOnce())
+        else:
+            # Not as an answer: the model would be told that a person denied the call.
+            self._session.approvals.resolve_by_rule(approval_id, allow=False, why=_NOT_APPROVED)
 
     def _print(self, text: str) -> None:
         if self._is_output_closed:

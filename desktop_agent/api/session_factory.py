@@ -9,7 +9,7 @@ from desktop_agent.agent.run import STOP_GRACE
 from desktop_agent.engine.session import Session
 from desktop_agent.engine.session_controls import SessionSetup
 from desktop_agent.engine.session_opening import in_memory_session
-from desktop_agent.permissions.approvals import Approval, ApprovalBroker
+from desktop_agent.permissions.approvals import ApprovalBroker
 from desktop_agent.processes.foreign_code import Fault, call_foreign
 from desktop_agent.processes.worker_threads import runs_to_its_end
 from desktop_agent.providers.catalogue.catalogue import Catalogue
@@ -23,10 +23,9 @@ from desktop_agent.types.messages import Message
 from desktop_agent.types.options import AgentOptions, Approver
 from desktop_agent.types.permissions import Mode, Rule, RuleEffect, RuleScope
 from desktop_agent.types.providers import ProviderConfig
-from desktop_agent.types.tool_calls import AllowOnce, Decision, Deny
+from desktop_agent.types.tool_calls import AllowOnce
 
 _log = logging.getLogger(__name__)
-_NO_APPROVER = "Nobody is there to approve this call."
 
 
 class ApprovalResponder:
@@ -59,29 +58,33 @@ class ApprovalResponder:
             await asyncio.wait(tasks, timeout=STOP_GRACE)
 
     async def _decide(self, approval_id: str) -> None:
+        approver = self._approver
         approval = next(
             (candidate for candidate in self._approvals.open_approvals if candidate.approval_id == approval_id), None
         )
         if approval is None:
             return  # decided meanwhile
-        decision = await self._decision(approval)
+        if approver == "always":
+            self._approvals.answer(approval_id, AllowOnce())
+            return
+        if isinstance(approver, str):
+            self._deny(approval_id, "nobody is there to approve it.")
+            return
+        decision = await call_foreign(lambda: approver(approval))
+        if isinstance(decision, Fault):
+            _log.error("the approver failed: %s", decision.trace)
+            self._deny(approval_id, f"the approver failed ({decision.kind}).")
+            return
         try:
             self._approvals.answer(approval_id, decision)
         except AgentError as error:
-            self._approvals.answer(approval_id, Deny(message=f"The approver's decision could not be taken: {error}"))
+            self._deny(approval_id, f"the approver's decision could not be taken: {error}")
         except Exception as error:  # noqa: BLE001 - whatever an approver of the caller's returned
-            words = f"The approver's decision could not be taken ({type(error).__name__})."
-            self._approvals.answer(approval_id, Deny(message=words))
+            self._deny(approval_id, f"the approver's decision could not be taken ({type(error).__name__}).")
 
-    async def _decision(self, approval: Approval) -> Decision:
-        approver = self._approver
-        if isinstance(approver, str):
-            return AllowOnce() if approver == "always" else Deny(message=_NO_APPROVER)
-        decision = await call_foreign(lambda: approver(approval))
-        if not isinstance(decision, Fault):
-            return decision
-        _log.error("the approver failed: %s", decision.trace)
-        return Deny(message=f"The approver failed ({decision.kind}).")
+    def _deny(self, approval_id: str, why: str) -> None:
+        """Deny a call of which no person decided: the model is not told that one did."""
+        self._approvals.resolve_by_rule(approval_id, allow=False, why=f"This call was denied: {why}")
 
 
 PROGRAM_ORIGIN = "the program"

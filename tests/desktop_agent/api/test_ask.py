@@ -385,6 +385,7 @@ def test_calls_are_approved_or_not(ask: Asker, tmp_path: Path, approve: str, out
         ("call_0", outcome),
         ("call_1", "succeeded"),
     ]
+    assert "person" not in results[0]["content"][0]["text"]
     assert "read me" in results[1]["content"][0]["text"]
     assert (folder / "a.txt").exists() == written
     assert result.code == 0

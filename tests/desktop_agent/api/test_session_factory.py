@@ -39,7 +39,10 @@ async def test_nobody_there_is_never() -> None:
     options, provider = calling_model()
     (event,) = await finished(options)
     assert event.outcome is Outcome.DENIED
-    assert "Nobody is there" in str(event.result.content)
+    (said,) = event.result.content
+    assert isinstance(said, Text)
+    # Not that a person denied it.
+    assert said.text == "This call was denied: nobody is there to approve it."
     provider.assert_finished()
 
 
@@ -71,7 +74,9 @@ async def test_an_approver_that_raises_or_edits_nonsense_denies() -> None:
 
     for approver in (raises, nonsense, yes, nothing):
         options, _ = calling_model(approver=approver)
-        assert [event.outcome for event in await finished(options)] == [Outcome.DENIED]
+        (event,) = await finished(options)
+        assert event.outcome is Outcome.DENIED
+        assert "This call was denied: the approver" in str(event.result.content)
 
 
 @pytest.mark.parametrize("later", [True, False])
