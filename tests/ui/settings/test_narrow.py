@@ -82,7 +82,7 @@ def test_nothing_scrolls_sideways(qtbot, qapp):
 
 @pytest.mark.parametrize("title", ["A gateway at work for everybody (OpenAI Chat Completions)", "x" * 80])
 def test_a_long_title_of_a_server_is_read_whole_in_a_narrow_window(qtbot, title):
-    dialog = SettingsDialog(ThemeSource(), Preferences())
+    dialog = SettingsDialog(ThemeSource(), recorded_sources())
     qtbot.addWidget(dialog)
     dialog.resize(360, 700)
     dialog.providers.show_endpoints((Endpoint(id="a", title=title, base_url="https://a.example/a/long/address/v1"),))

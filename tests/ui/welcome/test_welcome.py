@@ -40,7 +40,7 @@ class Driver:
         self.bot = qtbot
         self.facts = []
         servers, library = MagicMock(endpoints=()), MagicMock()
-        servers.saved.id_for.return_value = "typed"
+        servers.saved.id_for.return_value, servers.saved.find.return_value = "typed", None
         servers.connect_endpoint = self.connect
         servers.find_local = lambda: self.facts.append("find")
         library.new_demo = lambda: self.facts.append("demo")
