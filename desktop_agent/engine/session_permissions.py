@@ -7,7 +7,7 @@ from desktop_agent.engine.session_writer import SessionWriter
 from desktop_agent.permissions.policy import NO_UNTRUSTED_CONTENT, PermissionPolicy, PolicyStore, UntrustedContent
 from desktop_agent.storage.write_behind import conversation_closed_error
 from desktop_agent.types.messages import now
-from desktop_agent.types.permissions import Mode, Rule, RuleScope
+from desktop_agent.types.permissions import ArgumentsPattern, Mode, Rule, RuleScope
 
 
 class SessionPolicyStore(PolicyStore):
@@ -64,9 +64,9 @@ class SessionPolicyStore(PolicyStore):
         if self._is_in_memory and rule.scope is RuleScope.CONVERSATION:
             self._unstored.add(rule.id)
         else:
-            self._journal_queue.save_rule(rule)
+            self._journal_queue.save_rule(self._shared_rule(rule))
             self._added.add(rule.id)
-        self._rule_book.add(rule, self)
+        self._rule_book.add(self._shared_rule(rule), self)
 
     def rule_revoked(self, rule_id: str) -> None:
         """Delete a rule that was revoked, everywhere."""
@@ -77,9 +77,15 @@ class SessionPolicyStore(PolicyStore):
 
     def rule_used(self, rule: Rule) -> None:
         """Store when the rule was used last."""
-        self._rule_book.replace(rule)
+        self._rule_book.replace(self._shared_rule(rule))
         if rule.id not in self._unstored:
             self._journal_queue.mark_rule_used(rule.id, rule.last_used_at or now())
+
+    def _shared_rule(self, rule: Rule) -> Rule:
+        """Return the rule as it is stored and shared: without arguments of a conversation that is never stored."""
+        if not (self._is_in_memory and isinstance(rule.pattern, ArgumentsPattern)):
+            return rule
+        return rule.model_copy(update={"pattern": ArgumentsPattern(digest=rule.pattern.digest)})
 
     def untrusted_changed(self) -> None:
         """Store which sources brought content in, and which are trusted."""

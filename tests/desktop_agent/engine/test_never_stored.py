@@ -13,7 +13,7 @@ from desktop_agent.storage.store import Store
 from desktop_agent.types.blocks import Base64Source, Image, StoredSource, Text
 from desktop_agent.types.errors import StorageFailed, WrongUse
 from desktop_agent.types.messages import Message
-from desktop_agent.types.permissions import Rule, RuleEffect, RuleScope
+from desktop_agent.types.permissions import ArgumentsPattern, Rule, RuleEffect, RuleScope
 from desktop_agent.types.provider_events import ContentDelta
 from tests.desktop_agent.engine.test_engine import all_bytes, opened
 from tests.desktop_agent.storage.test_conversation_trees import PIXEL
@@ -53,6 +53,21 @@ async def test_rules_for_others_are_stored_and_its_own_end_with_it(tmp_path: Pat
     assert {rule.tool for rule in engine.rules} == {RuleScope.ALWAYS}
     assert [rule.tool for rule in (await engine.store.rules.load()).rules] == [RuleScope.ALWAYS]
     await engine.close()
+
+
+async def test_a_rule_for_others_does_not_repeat_arguments_of_its_call(tmp_path: Path) -> None:
+    engine, _ = await opened(tmp_path / "data", Turn(ContentDelta("Hi")))
+    session = await answered_session(engine)
+    pattern = ArgumentsPattern(digest="d", words=MARK)
+    rule = Rule(effect=RuleEffect.ALLOW, tool="act", pattern=pattern, scope=RuleScope.ALWAYS)
+    session.permission_policy.add(rule)
+    session.permission_policy.mark_used(rule.id)
+    await session.close()
+    (stored,) = (await engine.store.rules.load()).rules
+    assert (stored.id, stored.pattern) == (rule.id, ArgumentsPattern(digest="d"))
+    assert [shared.pattern for shared in engine.rules] == [stored.pattern]
+    await engine.close()
+    assert MARK.encode() not in all_bytes(tmp_path)
 
 
 async def test_it_is_stored_after_all_with_all_its_branches(tmp_path: Path) -> None:
