@@ -59,8 +59,9 @@ class _BlockBuilder(AnswerBuilder):
 
 
 class BlockCollector:
-    """Collects blocks from the events of a run or a provider. `usage` is of all answers and
-    summaries, `stop_reason` of the last answer.
+    """Collects blocks from the events of a run or a provider.
+
+    `usage` is of all answers and summaries, `stop_reason` of the last answer.
     """
 
     def __init__(self) -> None:

@@ -9,6 +9,7 @@ import ctypes
 import json
 import os
 import resource
+import select
 import signal
 import stat
 import sys
@@ -188,6 +189,9 @@ def start_from_socket(libc: ctypes.CDLL, descriptor: int) -> NoReturn:
     spec = json.loads(_receive_all(descriptor))
     argv, environment = [str(word) for word in spec["argv"]], dict[str, str](spec["environment"])
     _end_with_parent(libc)
+    if _is_hung_up(descriptor):
+        # The parent ended before this process could notice.
+        os._exit(_CANNOT_RUN)
     fork_supervisor(libc, release=lambda: _release(descriptor))
     restore_signals()
     try:
@@ -208,6 +212,13 @@ def _receive_all(descriptor: int) -> bytes:
     while piece := os.read(descriptor, _PIECE):
         received += piece
     return bytes(received)
+
+
+def _is_hung_up(descriptor: int) -> bool:
+    """Return whether the other end of a socket is closed altogether, not only for sending."""
+    waiting = select.poll()
+    waiting.register(descriptor, 0)
+    return any(events & select.POLLHUP for _, events in waiting.poll(0))
 
 
 def _release(descriptor: int) -> None:

@@ -2,9 +2,11 @@
 
 import asyncio
 import contextlib
+import json
 import os
 import shlex
 import signal
+import socket
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +17,7 @@ import pytest
 from desktop_agent.engine.mcp_tools import load_tool_offer
 from desktop_agent.mcp.diagnostics import ServerLog
 from desktop_agent.mcp.stdio import ServerCommand, stdio_streams
+from desktop_agent.sandbox.backends import supervised_command_from_socket
 from tests.desktop_agent.tools.commands.test_staying import AWAY, nobody_left, running
 from tests.fakes.mcp_client import own_server, program, until
 from tests.frame.children import Children
@@ -86,6 +89,17 @@ async def test_who_heeds_neither_its_input_nor_a_request_ends_with_a_program_tha
         await starter.wait()
     server = int((tmp_path / "begun").read_text())
     await until(lambda: not psutil.pid_exists(server) or psutil.Process(server).status() == psutil.STATUS_ZOMBIE)
+
+
+async def test_nothing_is_started_for_a_program_that_is_gone_already(tmp_path: Path) -> None:
+    own_end, child_end = socket.socketpair()
+    with child_end:
+        with own_end:
+            own_end.sendall(json.dumps({"argv": ["touch", "begun"], "environment": dict(os.environ)}).encode())
+        words = supervised_command_from_socket(child_end.fileno())
+        starter = await asyncio.create_subprocess_exec(*words, cwd=tmp_path, pass_fds=(child_end.fileno(),))
+    assert await starter.wait() != 0
+    assert not (tmp_path / "begun").exists()
 
 
 # The signals that Python ignores from its start.
