@@ -106,7 +106,10 @@ class OpenAIServer(ServerAdapter):
         )
         try:
             entry = object_in(loads(await self._http.exchange(call)), "data")
-        except (ProviderError, ValueError, TypeError):
+        except (ProviderError, ValueError, TypeError) as error:
+            if isinstance(error, ProviderError) and error.retryable:
+                # It passes: the next question asks again.
+                return
             entry = {}
         self._listed[model] = replace(known, capabilities=_capabilities(entry).over(known.capabilities))
 

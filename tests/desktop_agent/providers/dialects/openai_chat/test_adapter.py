@@ -259,6 +259,17 @@ async def test_a_model_at_openrouter_is_asked_for_pictures_though_no_models_were
         assert [question.json["modalities"] for question in questions] == [["image", "text"]] * 2
 
 
+async def test_a_model_at_openrouter_is_asked_about_again_after_a_failure_that_passes(http: HttpClient) -> None:
+    data = {"id": "g/painter", "architecture": {"output_modalities": ["image", "text"]}, "endpoints": []}
+    facts = Reply(json.dumps({"data": data}).encode(), headers=JSON, framing="length")
+    async with Loopback(refused("Overloaded.", 503), Reply(HELLO), facts, Reply(HELLO), judged=False) as server:
+        adapter = provider(server, http, quirks=FAMILIES["openrouter"])
+        for _ in range(2):
+            await ask(adapter, simple_request(model="g/painter"))
+        questions = [request.json for request in server.requests if request.method == "POST"]
+        assert [question.get("modalities") for question in questions] == [None, ["image", "text"]]
+
+
 async def test_the_other_name_of_max_tokens(http: HttpClient) -> None:
     message = (
         "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."
