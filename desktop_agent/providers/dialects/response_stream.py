@@ -37,7 +37,7 @@ from desktop_agent.providers.transport.http_client import (
     error_from_response,
 )
 from desktop_agent.providers.transport.json_codec import dumps, is_object, loads
-from desktop_agent.providers.transport.sse import Frame, SseDecoder
+from desktop_agent.providers.transport.sse import DONE, Frame, SseDecoder
 from desktop_agent.types.errors import (
     Overloaded,
     ProviderError,
@@ -106,7 +106,7 @@ class BaseFrameReader(ABC):
 
     def error_from(self, data: Any) -> ProviderError:
         """Return the error that the server wrote into the stream, without the key."""
-        return error_from_stream(self._redact_key(data), self._headers)
+        return error_from_stream(None if data is DONE else self._redact_key(data), self._headers)
 
     def _fail(self, data: Any) -> None:
         if self.failure is None:

@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
+from desktop_agent.providers.dialects.anthropic.response_stream import FrameReader as AnthropicReader
 from desktop_agent.providers.dialects.gemini.response_stream import FrameReader as GeminiReader
 from desktop_agent.providers.dialects.openai_chat.response_stream import FrameReader
 from desktop_agent.providers.part_builder import PartBuilder
+from desktop_agent.providers.transport.sse import DONE
 from desktop_agent.types.blocks import ToolUse
 from desktop_agent.types.provider_events import ContentDelta
 
@@ -224,3 +226,19 @@ def test_a_finish_reason_on_every_chunk_is_no_end_where_text_stands_elsewhere(fi
         value: Any = piece_ if field == "text" else {"content": piece_}
         frames.read(("", {"choices": [{"index": 0, field: value, "finish_reason": "stop"}]}))
     assert not frames.has_ended
+
+
+@pytest.mark.parametrize(
+    ("arguments", "calls"), [('{"a":', []), ("", []), (A, [("f", {"a": 1})])], ids=["half", "not begun", "whole"]
+)
+def test_a_finish_reason_on_every_chunk_makes_no_call_whole(arguments: str, calls: list[tuple[str, Any]]) -> None:
+    chunks = [text_chunk("Look: "), piece("f", arguments, id="c1")]
+    for chunk in chunks:
+        chunk["choices"][0]["finish_reason"] = "stop"
+    assert text_and_calls(*chunks) == ("Look: ", calls)
+
+
+def test_an_end_mark_under_the_name_of_an_error_is_an_error() -> None:
+    frames = AnthropicReader(PartBuilder("p"), {})
+    frames.read(("error", DONE))
+    assert "the stream carried an error without a message" in str(frames.failure)

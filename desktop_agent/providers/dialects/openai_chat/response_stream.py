@@ -198,6 +198,9 @@ class FrameReader(BaseFrameReader):
         if self._refused and reason is StopReason.END_TURN:
             reason = StopReason.REFUSAL
         self._end_text()
+        if self._is_on_every_chunk and not self.done:
+            # Such a reason does not say that a call was whole when the connection was closed.
+            self._builder.end_calls(cut=True)
         self._builder.end(reason, raw)
 
     def _read_usage(self, usage: Any) -> None:
