@@ -33,6 +33,7 @@ from ui.bridge.organiser import Organiser
 from ui.bridge.schedule.schedules import ScheduledPrompts
 from ui.bridge.settings import Settings, SettingsSources
 from ui.bridge.storage import DiskMonitor, PictureStore
+from ui.bridge.window_state import WindowStateFile
 from ui.shell.banners import BannerArea
 from ui.shell.commands.action import window_actions
 from ui.shell.commands.actions import HelpPresenter, WindowActions
@@ -51,7 +52,7 @@ from ui.shell.settings import SettingsPresenter, reading_style
 from ui.shell.startup_errors import show_startup_error
 from ui.shell.startup_window import StartupWindow, on_display_lost
 from ui.shell.storage import CloseConfirmation, DiskBanner
-from ui.shell.window import WindowStateFile, save_appearance
+from ui.shell.window import save_appearance
 from ui.sidebar.organising import OrganisePresenter
 from ui.style.text import translate_sentence
 from ui.style.theme import app_icon
@@ -64,7 +65,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 _EMERGENCY_SAVE_SECONDS = 10.0
 """Seconds to save everything when the screen is lost: somebody may wait for the process to end."""
-# Keys of window.ini.
+# Keys of window.json.
 _LAST_CONVERSATION, _LAST_FOLDER = "window/conversation", "window/folder"
 _PAINT_SECONDS = 0.3
 """Seconds after which an opened conversation is painted."""

@@ -61,7 +61,8 @@ from tests.data_folder.reading import DATABASE, EXPECTED, GARDEN, KEPT, describe
 from tests.desktop_agent.engine.restoring import restore
 from tests.fakes.scripted_provider import ScriptedProvider, Turn, Wait
 from tests.fakes.strict_server import demo_endpoint, strict_server
-from ui.shell.window import WindowStateFile, save_appearance
+from ui.bridge.window_state import WindowStateFile
+from ui.shell.window import save_appearance
 from ui.style.theme import ReadingStyle
 
 DIALECTS: tuple[Dialect, ...] = ("openai-chat", "openai-responses", "anthropic", "gemini")

@@ -22,7 +22,7 @@ def test_the_program_starts_again_in_another_language_and_knows_it_from_then_on(
         screen.press("Restart now")
         wait_until("another program runs in its place", lambda: started_at(running.process.pid) != first)
         screen.wait_says("Neue Unterhaltung", "Einstellungen")
-        wait_until("it is noted for the start", lambda: "language=de" in noted(data))
+        wait_until("it is noted for the start", lambda: '"look/language": "de"' in noted(data))
     # The window knows its language also when the preferences cannot be read.
     (data / "preferences.json").write_text("{")
     with opened(real_display, data, "--demo") as (_, screen):
@@ -32,7 +32,7 @@ def test_the_program_starts_again_in_another_language_and_knows_it_from_then_on(
 
 
 def noted(data: Path) -> str:
-    file = data / "window.ini"
+    file = data / "window.json"
     return file.read_text() if file.exists() else ""
 
 

@@ -19,8 +19,9 @@ from PySide6.QtGui import QPaintEvent
 from PySide6.QtWidgets import QApplication, QWidget
 
 from ui.bridge.single_instance import StartRequest
+from ui.bridge.window_state import WindowStateFile
 from ui.composer.message_editor import MessageEditor
-from ui.shell.window import MainWindow, WindowStateFile, load_appearance, load_enter_sends, load_language
+from ui.shell.window import MainWindow, load_appearance, load_enter_sends, load_language
 from ui.style.controls import show_in_front
 from ui.style.languages import install_language
 from ui.style.style_sheet import ThemeApplier, create_application

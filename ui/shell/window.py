@@ -1,16 +1,15 @@
-"""The main window, and `window.ini` with its last geometry and appearance, which is read before the preferences."""
+"""The main window, and its last geometry and appearance."""
 
-import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QByteArray, QSettings, QSize, QTimer, Signal
+from PySide6.QtCore import QByteArray, QSize, QTimer, Signal
 from PySide6.QtGui import QCloseEvent, QShortcut
 from PySide6.QtWidgets import QApplication, QMainWindow
 
 from desktop_agent.types.errors import Sentence
+from ui.bridge.window_state import WindowStateFile
 from ui.shell.banners import BannerArea
 from ui.shell.layout import WINDOW_WIDTH, PageFrame, WindowLayout
 from ui.sidebar.conversation_list import ConversationList
@@ -19,8 +18,6 @@ from ui.style.text import title_or_new
 from ui.style.theme import ReadingStyle, ThemeChoice, ThemeSource
 
 if TYPE_CHECKING:
-    from concurrent.futures import ThreadPoolExecutor
-
     from desktop_agent.types.preferences import Preferences
     from ui.bridge.conversation import OpenConversation
     from ui.bridge.library import ConversationLibrary
@@ -33,56 +30,6 @@ if TYPE_CHECKING:
 
 
 _THEME_CHOICES: dict[str, ThemeChoice] = {"light": "light", "dark": "dark"}
-
-
-class WindowStateFile:
-    """`window.ini` in the data folder. It is written in a thread, in the order in which values are saved.
-
-    The disk may need seconds. QSettings by itself writes at a later time, and would create the data folder again after
-    the person has moved it away for a while.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._path = str(folder / "window.ini")
-        self._saved: dict[str, object] = {}
-        self._writer: ThreadPoolExecutor | None = None
-
-    def value(self, name: str) -> object:
-        """Return the value of a key, also one that is still being written; None if it is missing."""
-        if name in self._saved:
-            return self._saved[name]
-        return QSettings(self._path, QSettings.Format.IniFormat).value(name)
-
-    def text(self, name: str) -> str:
-        """Return one value as text; "" if it is missing."""
-        value = self.value(name)
-        return "" if value is None else str(value)
-
-    def save(self, values: Mapping[str, str | float | bool | QByteArray]) -> None:
-        """Begin to write what changed. Nothing is written if the folder is gone or read-only."""
-        self._saved.update(values)
-        # Late: nothing is saved before the first paint.
-        from concurrent.futures import ThreadPoolExecutor
-
-        if self._writer is None:
-            self._writer = ThreadPoolExecutor(1, "window state")
-        self._writer.submit(self._write, dict(values))
-
-    def close(self) -> None:
-        """Wait until all is written."""
-        if self._writer is not None:
-            self._writer.shutdown()
-            self._writer = None
-
-    def _write(self, values: Mapping[str, str | float | bool | QByteArray]) -> None:
-        settings = QSettings(self._path, QSettings.Format.IniFormat)
-        is_same = all(str(settings.value(name)).lower() == str(value).lower() for name, value in values.items())
-        if is_same or not os.access(self._folder, os.W_OK):
-            return
-        for name, value in values.items():
-            settings.setValue(name, value)
-        settings.sync()
 
 
 def save_appearance(file: WindowStateFile, preferences: "Preferences", reading: ReadingStyle) -> None:
@@ -312,8 +259,8 @@ class MainWindow(QMainWindow):
         """Save size, position, the splitter, and whether the sidebar is shown, for the next start."""
         file.save(
             {
-                "window/geometry": self.saveGeometry(),
-                "window/splitter": self.window_layout.splitter.saveState(),
+                "window/geometry": self.saveGeometry().toBase64().toStdString(),
+                "window/splitter": self.window_layout.splitter.saveState().toBase64().toStdString(),
                 "window/sidebar": self.window_layout.shows_list,
             }
         )
@@ -324,9 +271,8 @@ class MainWindow(QMainWindow):
             ("geometry", self.restoreGeometry),
             ("splitter", self.window_layout.splitter.restoreState),
         ):
-            value = file.value(f"window/{key}")
-            if isinstance(value, QByteArray):
-                restore(value)
+            if saved := file.text(f"window/{key}"):
+                restore(QByteArray.fromBase64(saved.encode()))
         if file.text("window/sidebar").lower() == "false":
             self.window_layout.hide_list()
 

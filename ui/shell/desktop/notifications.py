@@ -13,7 +13,8 @@ from ui.bridge.conversation import OpenConversation
 from ui.bridge.desktop.notifications import DesktopNotifications, is_active, on_application_state
 from ui.bridge.library import ConversationLibrary
 from ui.bridge.settings import Settings
-from ui.shell.window import MainWindow, WindowStateFile
+from ui.bridge.window_state import WindowStateFile
+from ui.shell.window import MainWindow
 from ui.sidebar.conversation_model import Badge
 from ui.style.text import one_line, title_or_new, truncate
 
