@@ -22,6 +22,7 @@ from desktop_agent.types.preferences import Preferences
 from ui.bridge.conversation import OpenConversation
 from ui.bridge.desktop.crash_reports import CrashLog
 from ui.bridge.desktop.notifications import DesktopNotifications
+from ui.bridge.desktop.window_state import WindowStateFile
 from ui.bridge.drafts import ComposerDraft, UnsavedContent
 from ui.bridge.event_loop import FRAME_SECONDS, BackgroundTasks, FrameClock, IdleGarbageCollector
 from ui.bridge.late_imports import import_in_thread
@@ -33,7 +34,6 @@ from ui.bridge.organiser import Organiser
 from ui.bridge.schedule.schedules import ScheduledPrompts
 from ui.bridge.settings import Settings, SettingsSources
 from ui.bridge.storage import DiskMonitor, PictureStore
-from ui.bridge.window_state import WindowStateFile
 from ui.shell.banners import BannerArea
 from ui.shell.commands.action import window_actions
 from ui.shell.commands.actions import HelpPresenter, WindowActions

@@ -51,7 +51,6 @@ from desktop_agent.storage.records import (
     ListScope,
     LoadedConversation,
 )
-from desktop_agent.storage.schedules import ScheduleRows
 from desktop_agent.storage.usage import UsageRows
 from desktop_agent.types.conversation_tree import ConversationTree
 from desktop_agent.types.engine_events import Envelope
@@ -59,6 +58,7 @@ from desktop_agent.types.errors import StorageFailed
 from desktop_agent.types.messages import Message
 
 if TYPE_CHECKING:
+    from desktop_agent.storage.schedules import ScheduleRows
     from desktop_agent.storage.search.conversation_search import ConversationSearch
 
 T = TypeVar("T")
@@ -89,7 +89,14 @@ class Store:
         self.calls = journal_rows.CallRows(self.run)
         self.branches = BranchRows(self.run, self._purge)
         self.branch_parts = BranchParts(self.run)
-        self.usage, self.schedules = UsageRows(self.run), ScheduleRows(self.run)
+        self.usage = UsageRows(self.run)
+
+    @cached_property
+    def schedules(self) -> "ScheduleRows":
+        """The scheduled prompts, loaded when they are first used."""
+        from desktop_agent.storage.schedules import ScheduleRows
+
+        return ScheduleRows(self.run)
 
     @classmethod
     async def open(cls, folder: Path, program: Program = "library") -> "Store":

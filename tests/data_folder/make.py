@@ -61,7 +61,7 @@ from tests.data_folder.reading import DATABASE, EXPECTED, GARDEN, KEPT, describe
 from tests.desktop_agent.engine.restoring import restore
 from tests.fakes.scripted_provider import ScriptedProvider, Turn, Wait
 from tests.fakes.strict_server import demo_endpoint, strict_server
-from ui.bridge.window_state import WindowStateFile
+from ui.bridge.desktop.window_state import WindowStateFile
 from ui.shell.window import save_appearance
 from ui.style.theme import ReadingStyle
 

@@ -40,7 +40,7 @@ from desktop_agent.types.blocks import (
 )
 from desktop_agent.types.messages import Message
 from tests.frame.patience import PATIENCE
-from ui.bridge.window_state import WindowStateFile
+from ui.bridge.desktop.window_state import WindowStateFile
 from ui.shell.window import load_appearance, load_enter_sends
 
 HERE = Path(__file__).parent

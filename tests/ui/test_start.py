@@ -152,7 +152,7 @@ def test_the_window_can_be_written_in_before_anything_behind_it_is_imported(star
     of_qt = set(told("import json, sys, PySide6.QtWidgets; print(json.dumps([*sys.modules]))"))
     modules = [name for name in started["modules"] if name not in of_qt]
     # Of the bridge, whether this is the only window, where it was, and the file for a crash.
-    early = ["desktop", "desktop.crash_reports", "single_instance", "window_state"]
+    early = ["desktop", "desktop.crash_reports", "desktop.window_state", "single_instance"]
     assert among(modules, UNSEEN + FOREIGN) == ["ui.bridge", *(f"ui.bridge.{name}" for name in early)]
     runtime = {name for name in among(started["modules"], ("desktop_agent",)) if name.count(".") > 1}
     assert runtime == SEEN

@@ -18,8 +18,8 @@ from PySide6.QtCore import (
 from PySide6.QtGui import QPaintEvent
 from PySide6.QtWidgets import QApplication, QWidget
 
+from ui.bridge.desktop.window_state import WindowStateFile
 from ui.bridge.single_instance import StartRequest
-from ui.bridge.window_state import WindowStateFile
 from ui.composer.message_editor import MessageEditor
 from ui.shell.window import MainWindow, load_appearance, load_enter_sends, load_language
 from ui.style.controls import show_in_front

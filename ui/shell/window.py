@@ -9,7 +9,7 @@ from PySide6.QtGui import QCloseEvent, QShortcut
 from PySide6.QtWidgets import QApplication, QMainWindow
 
 from desktop_agent.types.errors import Sentence
-from ui.bridge.window_state import WindowStateFile
+from ui.bridge.desktop.window_state import WindowStateFile
 from ui.shell.banners import BannerArea
 from ui.shell.layout import WINDOW_WIDTH, PageFrame, WindowLayout
 from ui.sidebar.conversation_list import ConversationList

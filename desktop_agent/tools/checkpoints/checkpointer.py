@@ -15,7 +15,6 @@ from desktop_agent.tools.workspace import Workspace, WorkspacePath
 from desktop_agent.types.blocks import JsonObject
 from desktop_agent.types.checkpoints import Checkpoint, FileState, SavedFile
 from desktop_agent.types.errors import ToolFailed, WrongUse
-from desktop_agent.types.line_diff import count_changes
 from desktop_agent.types.messages import new_id, now
 
 
@@ -224,6 +223,8 @@ def _file_after_call(workspace: Workspace, file: SavedFile, before: bytes | None
 
 def _changed_lines(before: bytes, after: bytes) -> tuple[int, int] | None:
     """Return how many lines were added and removed; None for what is no text, or too long."""
+    from desktop_agent.types.line_diff import count_changes
+
     old, new = _decode_lines(before), _decode_lines(after)
     return None if len(after) > _MAX_COUNTED_BYTES or old is None or new is None else count_changes(old, new)
 

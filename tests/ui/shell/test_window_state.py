@@ -11,7 +11,7 @@ from PySide6.QtCore import QByteArray, QSettings
 from desktop_agent.storage import files
 from desktop_agent.types.preferences import Preferences
 from tests.frame.patience import PATIENCE
-from ui.bridge.window_state import WindowStateFile
+from ui.bridge.desktop.window_state import WindowStateFile
 from ui.shell.window import load_appearance, load_enter_sends, save_appearance
 from ui.style.theme import ReadingStyle
 

@@ -11,9 +11,9 @@ from PySide6.QtCore import QObject
 from ui.bridge.activity import Activity
 from ui.bridge.conversation import OpenConversation
 from ui.bridge.desktop.notifications import DesktopNotifications, is_active, on_application_state
+from ui.bridge.desktop.window_state import WindowStateFile
 from ui.bridge.library import ConversationLibrary
 from ui.bridge.settings import Settings
-from ui.bridge.window_state import WindowStateFile
 from ui.shell.window import MainWindow
 from ui.sidebar.conversation_model import Badge
 from ui.style.text import one_line, title_or_new, truncate
