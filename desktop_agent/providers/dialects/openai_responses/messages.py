@@ -200,20 +200,28 @@ class _HistoryEncoder:
         return origin.provider == PROVIDER and origin.account == self._recipient.account
 
     def _kept_reasoning(self, message: Message) -> frozenset[int]:
-        """Return the places of reasoning blocks that go back: those followed by something finished."""
+        """Return the places of reasoning blocks that go back: those followed by something finished that goes back too.
+
+        After reasoning that is left out, only text and calls do, without their ids.
+        """
         origin = message.origin
         if self._recipient.binds and origin is not None and origin.prefix and origin.prefix != self._prefix():
             return frozenset()
         indices: set[int] = set()
-        is_followed = False
+        is_followed = is_followed_if_kept = False
         for index in reversed(range(len(message.blocks))):
             block = message.blocks[index]
             if not isinstance(block, Thinking):
-                is_followed = is_followed or _is_finished(block, message)
+                is_followed_if_kept = is_followed_if_kept or _is_finished(block, message)
+                is_followed = is_followed or (isinstance(block, (Text, ToolUse)) and is_followed_if_kept)
                 continue
             item = _reasoning_item(block)
-            if item is not None and is_followed and self._is_readable(item):
+            if item is None:
+                continue
+            if is_followed_if_kept and self._is_readable(item):
                 indices.add(index)
+                is_followed = True
+            is_followed_if_kept = is_followed
         return frozenset(indices)
 
     def _is_readable(self, item: dict[str, Any]) -> bool:

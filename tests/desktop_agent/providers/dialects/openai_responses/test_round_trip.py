@@ -5,7 +5,7 @@ import json
 import random
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from desktop_agent.conversation.answer_builder import AnswerBuilder
@@ -261,7 +261,18 @@ def histories(draw: st.DrawFn) -> tuple[Message, ...]:
     return tuple(messages)
 
 
+def reasoning_with(state: str) -> Thinking:
+    item = {"id": "rs_1", "type": "reasoning", "summary": [], "encrypted_content": state}
+    return Thinking(text="", provider=PROVIDER, metadata={"item": item})
+
+
+STEP = ServerStep(provider=PROVIDER, name="web_search_call", raw=SEARCH)
+# The step after reasoning without state does not go back, so neither does the reasoning before that.
+UNFOLLOWED = Message(role=Role.ASSISTANT, blocks=(reasoning_with("blob"), reasoning_with(""), STEP))
+
+
 @settings(max_examples=examples(200), deadline=None)
+@example(history=(UNFOLLOWED,), binds=False)
 @given(histories(), st.booleans())
 def test_any_history_makes_items_that_belong_together(history: tuple[Message, ...], binds: bool) -> None:
     items = encode(*history, binds=binds).items
