@@ -11,13 +11,22 @@ Wire shapes and their order are described in the project's recordings (tests/rec
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from desktop_agent.types.blocks import Citation, Image, ServerStep, ToolUse, Unknown
 from desktop_agent.types.errors import Sentence
 from desktop_agent.types.frozen_model import FrozenModel
+
+
+def _believable(count: object) -> object:
+    """Return a number of tokens; None for one that no server can have counted, and no database can store."""
+    return None if isinstance(count, int) and count > _MAX_TOKENS else count
+
+
+_MAX_TOKENS = 10**15
+_Tokens = Annotated[int | None, Field(ge=0), BeforeValidator(_believable)]
 
 
 class Usage(FrozenModel):
@@ -26,12 +35,12 @@ class Usage(FrozenModel):
     `input_tokens` is the whole prompt with its cached part; `output_tokens` includes reasoning.
     """
 
-    input_tokens: int | None = Field(default=None, ge=0)
-    output_tokens: int | None = Field(default=None, ge=0)
-    cache_read_tokens: int | None = Field(default=None, ge=0)
-    cache_write_tokens: int | None = Field(default=None, ge=0)
-    reasoning_tokens: int | None = Field(default=None, ge=0)
-    total_tokens: int | None = Field(default=None, ge=0)
+    input_tokens: _Tokens = None
+    output_tokens: _Tokens = None
+    cache_read_tokens: _Tokens = None
+    cache_write_tokens: _Tokens = None
+    reasoning_tokens: _Tokens = None
+    total_tokens: _Tokens = None
     cost: float | None = Field(default=None, ge=0, description="US dollars")
 
     def merge_max(self, other: Self) -> Self:
