@@ -360,7 +360,7 @@ class ScrollColumn(QScrollArea):
         # A viewport of its own: the first call of `viewport()` makes Python types of all kinds of widgets (ADR 0012),
         # and this is drawn in the first paint.
         self.setViewport(QWidget())
-        content = QWidget()
+        self._content = content = QWidget()
         self.column = vbox(parent=content, spacing=spacing, margins=0)
         self.setWidget(content)
         self.setWidgetResizable(True)
@@ -406,6 +406,12 @@ class ScrollColumn(QScrollArea):
             self._choose_bar()
             self.updateGeometry()
         return super().event(e)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Lay the parts out beside a bar that came while they were being shown: Qt drops that resize."""
+        super().showEvent(event)
+        if self.column.geometry() != (room := self._content.rect()):
+            self.column.setGeometry(room)
 
 
 class TabOrder(QObject):

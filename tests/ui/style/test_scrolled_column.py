@@ -113,3 +113,15 @@ def test_no_bar_stays_where_there_is_room_without_it(qtbot):
     page.resize(width, part.heightForWidth(width))
     qtbot.waitUntil(lambda: part.width() == column.viewport().width() == width)
     assert not column.verticalScrollBar().isVisible()
+
+
+def test_parts_are_beside_a_bar_that_comes_while_it_is_shown(qtbot):
+    column = ScrollColumn(8, trailing=12)
+    qtbot.addWidget(column)
+    words = label(WORDS, wrap=True)
+    column.column.addWidget(words)
+    column.resize(250, 60)
+    column.show()
+    qtbot.waitUntil(lambda: column.verticalScrollBar().isVisible())
+    assert words.width() <= column.viewport().width() - 12
+    assert words.height() >= words.heightForWidth(words.width())
