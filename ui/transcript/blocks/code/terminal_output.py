@@ -173,7 +173,7 @@ class Terminal:
     def last_lines(self, count: int) -> tuple[str, list[list[StyledWord]]]:
         """Return the last lines with their styles, without blank ones at the end; very long ones are cut."""
         end = len(self)
-        while end and not any(character.strip() for character in self._lines[end - 1].text):
+        while end and not any(character.strip() for character in self._lines[end - 1].text[:MAX_LINE_LENGTH]):
             end -= 1
         lines = [_cut(self._lines[index]) for index in range(max(0, end - count), end)]
         return _texts(lines), [_words(line) for line in lines]

@@ -1,7 +1,7 @@
 """Output as a terminal shows it, whatever the pieces it comes in."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ui.transcript.blocks.code.terminal_output import (
@@ -148,6 +148,7 @@ def test_of_a_line_without_end_only_what_is_shown_is_kept():
     assert text.endswith("too long and was cut)\nnext")
 
 
+@example(["x" * 1500] * 3 + ["\x1b[1K", "x" * 1500])
 @given(st.lists(st.sampled_from(["x" * 1500, "y" * 1500, "\r", "\b", "\x1b[K", "\x1b[1K", "\x1b[2K", "\n", "\x1b[1A"])))
 def test_what_is_not_kept_would_not_be_seen(pieces):
     bounded, whole = Terminal(), Terminal(1 << 30)
