@@ -91,7 +91,9 @@ def _mask(words: str) -> str:
     """Leave out what differs from machine to machine and from run to run."""
     without_paths = words.replace(sys.executable, "PYTHON").replace(str(_ROOT), "PROGRAM")
     without_folders = re.sub(r"[^\s“(]*desktop-agent-gallery-\w+", "FOLDER", without_paths)
-    without_numbers = re.sub(r"\d[\d.,:]*", "#", _DAY.sub("DAY", without_folders))
+    # In December the next month has its year.
+    without_days = re.sub(r"DAY 20\d\d,? (?=\d+:)", "DAY, ", _DAY.sub("DAY", without_folders))
+    without_numbers = re.sub(r"\d[\d.,:]*", "#", without_days)
     without_units = re.sub(r"# ?([kKMGT]?B|bytes?|ms|s|min|h)\b", "# UNIT", without_numbers)
     # Two backups of one second have a number.
     without_units = without_units.replace("#-#-# #-#-# #", "#-#-# #-#-#")
