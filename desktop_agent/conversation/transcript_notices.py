@@ -188,7 +188,7 @@ REDONE = Sentence("Changes were redone. The model is told before it goes on.")
 UNDONE = Sentence("Changes were undone. The model is told before it goes on.")
 NOT_ANSWERED = Sentence("The question was not answered.")
 _OUTSIDE_CONTENT = (
-    "Content from {source} came in. You are asked again about calls that could send data or run something, even if a "
+    "Content from “{source}” came in. You are asked again about calls that could send data or run something, even if a "
     "rule allows them."
 )
 _MAX_PATHS = 3

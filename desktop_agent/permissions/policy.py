@@ -75,11 +75,11 @@ def _resolve_line_folder(subject: Subject, workspace: str) -> Subject:
 SUSPENDED_EFFECTS = frozenset({Effect.NETWORK, Effect.EXECUTE})
 
 _REASON = (
-    "Content from {outsider} came into this conversation. It may try to mislead the model, so you are asked about "
+    "Content from “{outsider}” came into this conversation. It may try to mislead the model, so you are asked about "
     "calls that could send data or run something, even if a rule allows them."
 )
 _REASON_SEVERAL = (
-    "Content from {outsider} and {count} more came into this conversation. It may try to mislead the model, so you "
+    "Content from “{outsider}” and {count} more came into this conversation. It may try to mislead the model, so you "
     "are asked about calls that could send data or run something, even if a rule allows them."
 )
 

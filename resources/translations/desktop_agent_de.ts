@@ -219,7 +219,7 @@
         <translation>Bilder</translation>
     </message>
     <message>
-        <source>Pasted image</source>
+        <source>Pasted picture</source>
         <translation>Eingefügtes Bild</translation>
     </message>
     <message>
@@ -1220,12 +1220,12 @@
         <translation>Das Formular ist fehlerhaft oder hat zu viele Felder, um gezeigt zu werden. Es lässt sich nur ablehnen.</translation>
     </message>
     <message>
-        <source>“{0}”</source>
-        <translation>„{0}“</translation>
-    </message>
-    <message>
         <source>Please correct: {0}</source>
         <translation>Bitte berichtigen: {0}</translation>
+    </message>
+    <message>
+        <source>Please fill in: {0}</source>
+        <translation>Bitte ausfüllen: {0}</translation>
     </message>
     <message>
         <source>This looks like a password or a key. Servers may not ask for one in a form: “{0}” gets it just as you typed it.</source>
@@ -1498,6 +1498,10 @@
 </context>
 <context>
     <name>FieldRow</name>
+    <message>
+        <source>“{0}”</source>
+        <translation>„{0}“</translation>
+    </message>
     <message>
         <source>The server asks for something here that this form cannot show.</source>
         <translation>Der Server verlangt hier etwas, das dieses Formular nicht anzeigen kann.</translation>
@@ -2969,11 +2973,11 @@ Aufwärts zu: {1}</translation>
         <translation>„{0}“ verwenden</translation>
     </message>
     <message>
-        <source>images</source>
+        <source>pictures</source>
         <translation>Bilder</translation>
     </message>
     <message>
-        <source>makes images</source>
+        <source>makes pictures</source>
         <translation>erzeugt Bilder</translation>
     </message>
     <message>
@@ -5025,7 +5029,7 @@ Aufwärts zu: {1}</translation>
         <translation>Ordner</translation>
     </message>
     <message>
-        <source>Has an image</source>
+        <source>Has a picture</source>
         <translation>Mit Bild</translation>
     </message>
     <message>
@@ -5889,16 +5893,16 @@ Neu:
         <translation>Verbinden Sie erst ein Modell.</translation>
     </message>
     <message>
-        <source>Content from {outsider} and {count} more came into this conversation. It may try to mislead the model, so you are asked about calls that could send data or run something, even if a rule allows them.</source>
-        <translation>Inhalte von {outsider} und aus weiteren Quellen ({count}) kamen in diese Unterhaltung. Sie könnten das Modell in die Irre führen; daher werden Sie nach Aufrufen gefragt, die Daten senden oder etwas ausführen könnten, auch wenn eine Regel sie erlaubt.</translation>
+        <source>Content from “{outsider}” and {count} more came into this conversation. It may try to mislead the model, so you are asked about calls that could send data or run something, even if a rule allows them.</source>
+        <translation>Inhalte von „{outsider}“ und aus weiteren Quellen ({count}) kamen in diese Unterhaltung. Sie könnten das Modell in die Irre führen; daher werden Sie nach Aufrufen gefragt, die Daten senden oder etwas ausführen könnten, auch wenn eine Regel sie erlaubt.</translation>
     </message>
     <message>
-        <source>Content from {outsider} came into this conversation. It may try to mislead the model, so you are asked about calls that could send data or run something, even if a rule allows them.</source>
-        <translation>Inhalte von {outsider} kamen in diese Unterhaltung. Sie könnten das Modell in die Irre führen; daher werden Sie nach Aufrufen gefragt, die Daten senden oder etwas ausführen könnten, auch wenn eine Regel sie erlaubt.</translation>
+        <source>Content from “{outsider}” came into this conversation. It may try to mislead the model, so you are asked about calls that could send data or run something, even if a rule allows them.</source>
+        <translation>Inhalte von „{outsider}“ kamen in diese Unterhaltung. Sie könnten das Modell in die Irre führen; daher werden Sie nach Aufrufen gefragt, die Daten senden oder etwas ausführen könnten, auch wenn eine Regel sie erlaubt.</translation>
     </message>
     <message>
-        <source>Content from {source} came in. You are asked again about calls that could send data or run something, even if a rule allows them.</source>
-        <translation>Inhalte von {source} kamen herein. Sie werden wieder nach Aufrufen gefragt, die Daten senden oder etwas ausführen könnten, auch wenn eine Regel sie erlaubt.</translation>
+        <source>Content from “{source}” came in. You are asked again about calls that could send data or run something, even if a rule allows them.</source>
+        <translation>Inhalte von „{source}“ kamen herein. Sie werden wieder nach Aufrufen gefragt, die Daten senden oder etwas ausführen könnten, auch wenn eine Regel sie erlaubt.</translation>
     </message>
     <message>
         <source>Content of the kind “{kind}” is not known and was kept as it is.</source>
@@ -12764,7 +12768,7 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Diagramm öffnen</translation>
     </message>
     <message>
-        <source>Open image: {0}</source>
+        <source>Open picture: {0}</source>
         <translation>Bild öffnen: {0}</translation>
     </message>
     <message>
@@ -12776,15 +12780,11 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>{0} lässt sich nicht anzeigen</translation>
     </message>
     <message>
-        <source>Image: {0}</source>
+        <source>Picture: {0}</source>
         <translation>Bild: {0}</translation>
     </message>
     <message>
-        <source>Image</source>
-        <translation>Bild</translation>
-    </message>
-    <message>
-        <source>Open image</source>
+        <source>Open picture</source>
         <translation>Bild öffnen</translation>
     </message>
     <message>
@@ -12800,7 +12800,7 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Erneut versuchen</translation>
     </message>
     <message>
-        <source>Load image</source>
+        <source>Load picture</source>
         <translation>Bild laden</translation>
     </message>
     <message>

@@ -219,7 +219,7 @@
         <translation>图片</translation>
     </message>
     <message>
-        <source>Pasted image</source>
+        <source>Pasted picture</source>
         <translation>粘贴的图片</translation>
     </message>
     <message>
@@ -1220,12 +1220,12 @@
         <translation>此表单有误或字段过多，无法显示。只能拒绝。</translation>
     </message>
     <message>
-        <source>“{0}”</source>
-        <translation>“{0}”</translation>
-    </message>
-    <message>
         <source>Please correct: {0}</source>
         <translation>请更正：{0}</translation>
+    </message>
+    <message>
+        <source>Please fill in: {0}</source>
+        <translation>请填写：{0}</translation>
     </message>
     <message>
         <source>This looks like a password or a key. Servers may not ask for one in a form: “{0}” gets it just as you typed it.</source>
@@ -1498,6 +1498,10 @@
 </context>
 <context>
     <name>FieldRow</name>
+    <message>
+        <source>“{0}”</source>
+        <translation>“{0}”</translation>
+    </message>
     <message>
         <source>The server asks for something here that this form cannot show.</source>
         <translation>服务器在这里要求此表单无法显示的内容。</translation>
@@ -2969,11 +2973,11 @@ Go up to: {1}</source>
         <translation>使用“{0}”</translation>
     </message>
     <message>
-        <source>images</source>
+        <source>pictures</source>
         <translation>图片</translation>
     </message>
     <message>
-        <source>makes images</source>
+        <source>makes pictures</source>
         <translation>可生成图片</translation>
     </message>
     <message>
@@ -5024,7 +5028,7 @@ Go up to: {1}</source>
         <translation>文件夹</translation>
     </message>
     <message>
-        <source>Has an image</source>
+        <source>Has a picture</source>
         <translation>含图片</translation>
     </message>
     <message>
@@ -5888,16 +5892,16 @@ New:
         <translation>请先连接模型。</translation>
     </message>
     <message>
-        <source>Content from {outsider} and {count} more came into this conversation. It may try to mislead the model, so you are asked about calls that could send data or run something, even if a rule allows them.</source>
-        <translation>来自 {outsider} 以及另外 {count} 处的内容进入了此对话。这些内容可能试图误导模型，因此可能发送数据或运行内容的调用都会询问您，即使有规则允许。</translation>
+        <source>Content from “{outsider}” and {count} more came into this conversation. It may try to mislead the model, so you are asked about calls that could send data or run something, even if a rule allows them.</source>
+        <translation>来自“{outsider}”以及另外 {count} 处的内容进入了此对话。这些内容可能试图误导模型，因此可能发送数据或运行内容的调用都会询问您，即使有规则允许。</translation>
     </message>
     <message>
-        <source>Content from {outsider} came into this conversation. It may try to mislead the model, so you are asked about calls that could send data or run something, even if a rule allows them.</source>
-        <translation>来自 {outsider} 的内容进入了此对话。这些内容可能试图误导模型，因此可能发送数据或运行内容的调用都会询问您，即使有规则允许。</translation>
+        <source>Content from “{outsider}” came into this conversation. It may try to mislead the model, so you are asked about calls that could send data or run something, even if a rule allows them.</source>
+        <translation>来自“{outsider}”的内容进入了此对话。这些内容可能试图误导模型，因此可能发送数据或运行内容的调用都会询问您，即使有规则允许。</translation>
     </message>
     <message>
-        <source>Content from {source} came in. You are asked again about calls that could send data or run something, even if a rule allows them.</source>
-        <translation>来自 {source} 的内容进入了对话。可能发送数据或运行内容的调用会再次询问您，即使有规则允许。</translation>
+        <source>Content from “{source}” came in. You are asked again about calls that could send data or run something, even if a rule allows them.</source>
+        <translation>来自“{source}”的内容进入了对话。可能发送数据或运行内容的调用会再次询问您，即使有规则允许。</translation>
     </message>
     <message>
         <source>Content of the kind “{kind}” is not known and was kept as it is.</source>
@@ -12763,7 +12767,7 @@ This replaces what is there ({size} bytes).</source>
         <translation>打开图表</translation>
     </message>
     <message>
-        <source>Open image: {0}</source>
+        <source>Open picture: {0}</source>
         <translation>打开图片：{0}</translation>
     </message>
     <message>
@@ -12775,15 +12779,11 @@ This replaces what is there ({size} bytes).</source>
         <translation>无法显示 {0}</translation>
     </message>
     <message>
-        <source>Image: {0}</source>
+        <source>Picture: {0}</source>
         <translation>图片：{0}</translation>
     </message>
     <message>
-        <source>Image</source>
-        <translation>图片</translation>
-    </message>
-    <message>
-        <source>Open image</source>
+        <source>Open picture</source>
         <translation>打开图片</translation>
     </message>
     <message>
@@ -12799,7 +12799,7 @@ This replaces what is there ({size} bytes).</source>
         <translation>重试</translation>
     </message>
     <message>
-        <source>Load image</source>
+        <source>Load picture</source>
         <translation>加载图片</translation>
     </message>
     <message>

@@ -194,8 +194,8 @@ async def open_context_menu(desk: Desk, name: str, talks: Open = talk, of: str =
 
 menu("link")(partial(open_context_menu, name="Sintra"))
 menu("code")(partial(open_context_menu, name="Copy code"))
-menu("picture")(partial(open_context_menu, name="Open image: {0}", of="harbour.png", talks=pictures))
-menu("picture-elsewhere")(partial(open_context_menu, name="Load image", talks=pictures_remote))
+menu("picture")(partial(open_context_menu, name="Open picture: {0}", of="harbour.png", talks=pictures))
+menu("picture-elsewhere")(partial(open_context_menu, name="Load picture", talks=pictures_remote))
 
 
 @menu("table")

@@ -29,7 +29,7 @@ _ROWS = {Role.ListItem, Role.TreeItem, Role.Cell, Role.Row, Role.MenuItem}
 MOST_CHILDREN = 60
 """Of one part of the tree; a list has more."""
 MOST_IN_TABLE = 24
-_COUNT = re.compile(r"(?<!^Open image)(: |\()\d[\d.,]*\)?$")
+_COUNT = re.compile(r"(?<!^Open picture)(: |\()\d[\d.,]*\)?$")
 """Pictures without a name are told apart by their number."""
 
 

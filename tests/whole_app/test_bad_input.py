@@ -207,7 +207,7 @@ def test_a_damaged_picture_is_refused_and_the_text_stays(real_display: dict[str,
     with ModelServer(GOOD) as server, talking(real_display, tmp_path / "data", server) as screen:
         screen.write("Message", "Look at this")
         screen.paste(broken, "image/png")
-        screen.wait_says("The picture “Pasted image” is damaged and cannot be read.", "Open it in an image viewer")
+        screen.wait_says("The picture “Pasted picture” is damaged and cannot be read.", "Open it in an image viewer")
         screen.paste(f"file://{file}\r\n".encode(), "text/uri-list")
         screen.wait_says("The picture “holiday.png” is damaged and cannot be read.", "Open it in an image viewer")
         assert screen.find("Attached image: holiday.png") is None

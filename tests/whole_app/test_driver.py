@@ -97,13 +97,13 @@ def test_a_pasted_picture_is_sent_whole(demo: Desk) -> None:
     buffer = io.BytesIO()
     image.save(buffer, "PNG")
     screen.paste(buffer.getvalue(), "image/png")
-    chip = screen.wait_for("Attached image: Pasted image")
+    chip = screen.wait_for("Attached image: Pasted picture")
     assert "showing" in chip["states"]
     screen.send("What is in this picture?")
     idle(screen)
     answer = screen.last("Assistant said")
     assert "PNG (image/png), 123 x 45 pixels" in answer
-    assert screen.find("Attached image: Pasted image") is None
+    assert screen.find("Attached image: Pasted picture") is None
 
 
 @pytest.mark.exhaustive(

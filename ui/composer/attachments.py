@@ -89,7 +89,7 @@ class Attachments(AttachmentRow):
 
     def add_pasted(self, data: bytes | QImage, name: str = "") -> None:
         """Attach a picture from the clipboard, under this name or a default one."""
-        name = name or self.tr("Pasted image")
+        name = name or self.tr("Pasted picture")
         if isinstance(data, QImage):
             self._add_picture(name, lambda: _in_thread(encode_png, data))
             return

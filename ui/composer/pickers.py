@@ -129,8 +129,8 @@ def model_details(model: ModelInfo, today: date) -> tuple[str, ...]:
     if capabilities.context_window:
         facts.append(format_count(capabilities.context_window))
     abilities = (
-        (capabilities.images, translate("ModelRows", "images")),
-        (capabilities.makes_images, translate("ModelRows", "makes images")),
+        (capabilities.images, translate("ModelRows", "pictures")),
+        (capabilities.makes_images, translate("ModelRows", "makes pictures")),
         (capabilities.tools, translate("ModelRows", "tools")),
         (capabilities.reasoning, translate("ModelRows", "reasoning")),
     )

@@ -106,6 +106,11 @@ class FieldRow(QWidget):
         return self.control.read()
 
     @property
+    def is_touched(self) -> bool:
+        """Whether what is wrong is shown."""
+        return self._is_touched
+
+    @property
     def problem(self) -> str:
         """Return what is wrong with the value, shown or not."""
         return self._check(self.value) if self._check is not None else ""

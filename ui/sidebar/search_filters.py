@@ -194,7 +194,7 @@ class SearchFilters(QWidget):
 
     def _switch_words(self, name: str) -> str:
         words = {
-            "has_image": self.tr("Has an image"),
+            "has_image": self.tr("Has a picture"),
             "has_tool_call": self.tr("Has a tool call"),
             "in_files": self.tr("In written files"),
         }

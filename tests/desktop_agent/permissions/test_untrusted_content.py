@@ -13,7 +13,7 @@ def test_each_source_is_marked_once_until_it_is_trusted() -> None:
     assert marked.sources == (SITE, OTHER)
     assert marked.with_source(SITE) is marked
     assert marked.suspension.effects == SUSPENDED_EFFECTS
-    assert "tickets and 1 more" in str(marked.suspension.why)
+    assert "“tickets” and 1 more" in str(marked.suspension.why)
 
 
 def test_what_was_trusted_marks_no_more_and_others_do() -> None:

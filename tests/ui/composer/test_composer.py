@@ -331,7 +331,7 @@ def test_of_a_picture_beside_its_address_the_picture_is_taken(driver, run):
         await driver.ready()
 
     run(steps())
-    assert list(driver.chips) == ["Attached image: Pasted image"]
+    assert list(driver.chips) == ["Attached image: Pasted picture"]
     assert driver.editor.toPlainText() == ""
 
 
@@ -364,7 +364,7 @@ def test_a_pasted_picture_is_taken_in(driver, run):
         mime = QMimeData()
         mime.setImageData(QImage(40, 30, QImage.Format.Format_RGB32))
         driver.paste(mime)
-        chip = driver.chips["Attached image: Pasted image"]
+        chip = driver.chips["Attached image: Pasted picture"]
         assert chip._detail.text() == "Preparing…"
         assert not driver.part(QToolButton, "Send").isEnabled()
         await driver.ready()
@@ -375,7 +375,7 @@ def test_a_pasted_picture_is_taken_in(driver, run):
     run(steps())
     [(text, [picture])] = driver.sent
     assert text == "What is this?"
-    assert (picture.name, picture.taken.width, picture.taken.height) == ("Pasted image", 40, 30)
+    assert (picture.name, picture.taken.width, picture.taken.height) == ("Pasted picture", 40, 30)
     assert driver.chips == {}
 
 
@@ -525,7 +525,7 @@ def test_removing_a_picture_on_its_way_forgets_it(qtbot, run):
         driver.editor.picture_inserted.emit(png())
         await has_begun.wait()
         task = driver.composer.attachments._entries[0].task
-        driver.bot.keyClick(driver.chips["Attached image: Pasted image"], Qt.Key.Key_Backspace)
+        driver.bot.keyClick(driver.chips["Attached image: Pasted picture"], Qt.Key.Key_Backspace)
         await asyncio.wait([task])
         assert task.cancelled()
 
@@ -772,7 +772,7 @@ def test_enter_while_a_picture_is_prepared_sends_when_it_is_ready(qtbot, run):
             while not driver.sent:
                 await asyncio.sleep(0.01)
         ((text, (picture,)),) = driver.sent
-        assert (text, picture.name) == ("Look", "Pasted image")
+        assert (text, picture.name) == ("Look", "Pasted picture")
 
     run(work())
 

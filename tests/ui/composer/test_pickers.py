@@ -168,7 +168,7 @@ def test_capabilities_are_said(driver):
     driver.open()
     model = driver.part(QListView, "Models").model()
     texts = [model.index(i, 0).data(Qt.ItemDataRole.AccessibleTextRole) for i in range(model.rowCount())]
-    assert "qwen-vl, images" in texts
+    assert "qwen-vl, pictures" in texts
     assert "GPT Nine, 400k" in texts
 
 
@@ -184,7 +184,7 @@ def test_price_and_retirement_are_said(qtbot):
     rows = ResultModel()
     rows.show_rows(model_rows([Group(LOCAL_SERVERS[0], models)], "", ("ollama", "soon")))
     retiring, retired = rows.index(1), rows.index(2)
-    facts = ["200k", "images", "makes images", "tools", "reasoning", "$3 / $0.075", "retires 2999-11-30"]
+    facts = ["200k", "pictures", "makes pictures", "tools", "reasoning", "$3 / $0.075", "retires 2999-11-30"]
     assert retiring.data(RowRole.SUBTITLE) == " · ".join(facts)
     assert retiring.data(Qt.ItemDataRole.AccessibleTextRole) == ", ".join(["soon", *facts, "✓"])
     assert "Price per million tokens: $3 in, $0.075 out" in retiring.data(Qt.ItemDataRole.ToolTipRole)

@@ -101,7 +101,7 @@ def test_a_thumbnail_opens_its_picture_among_those_of_the_conversation(on_screen
     async def work(screen):
         images = [Image(source=base64_of(20 + n, 10), name=f"{n}.png") for n in range(3)]
         reader = await show_answer(screen, Reader, "![x](https://x.org/x.png)", images=images)
-        await reader.press("Open image: 1.png")
+        await reader.press("Open picture: 1.png")
         viewer = await until(lambda: picture(screen))
         assert viewer._place.text() == "2 of 3"
         assert viewer.canvas.image.width() == 21
@@ -128,10 +128,10 @@ def test_a_picture_of_the_web_is_loaded_when_the_person_says_so(on_screen):
             reader = await show_answer(screen, Reader, f"![A chart]({server.root}/a.png)")
             await asyncio.sleep(0.1)
             assert server.connections == 0
-            await reader.press("Load image")
+            await reader.press("Load picture")
             # This server is a private machine.
             await reader.press("Load anyway")
-            await reader.press("Open image: A chart")
+            await reader.press("Open picture: A chart")
             assert len(server.requests) == 1
             viewer = await until(lambda: picture(screen))
             assert (viewer.canvas.image.width(), viewer.canvas.image.height()) == (40, 20)
@@ -139,7 +139,7 @@ def test_a_picture_of_the_web_is_loaded_when_the_person_says_so(on_screen):
             screen.desk.library.new()
             await screen.idle()
             reader = await show_answer(screen, Reader, f"![Again]({server.root}/a.png)")
-            await until(lambda: reader.find("Open image: Again"))
+            await until(lambda: reader.find("Open picture: Again"))
             assert len(server.requests) == 1
 
     on_screen(work)
@@ -147,7 +147,7 @@ def test_a_picture_of_the_web_is_loaded_when_the_person_says_so(on_screen):
 
 async def press_stop(reader, _desk):
     await reader.press("Stop loading")
-    assert await until(lambda: reader.find("Load image"))
+    assert await until(lambda: reader.find("Load picture"))
 
 
 async def close_all(_reader, desk):
@@ -159,7 +159,7 @@ def test_loading_that_is_given_up_leaves_nothing(on_screen, give_up):
     async def work(screen):
         async with Loopback(Reply(png(40, 20), hold=asyncio.Event()), judged=False) as server:
             reader = await show_answer(screen, Reader, f"![A chart]({server.root}/a.png)")
-            await reader.press("Load image")
+            await reader.press("Load picture")
             await reader.press("Load anyway")
             await asyncio.wait_for(server.asked.wait(), PATIENCE)
             await give_up(reader, screen.desk)
@@ -178,14 +178,14 @@ def test_what_cannot_be_loaded_is_said_in_its_place(on_screen, size, words):
             Reply(png(40, 20)[:size] + b"<html>nothing here</html>"), Reply(png(40, 20)), judged=False
         ) as server:
             reader = await show_answer(screen, Reader, f"![A chart]({server.root}/a.png)")
-            await reader.press("Load image")
+            await reader.press("Load picture")
             await reader.press("Load anyway")
             await until(lambda: reader.find("Try again"))
             rows = reader.view.row_viewport.rows
             spoken = rows.row(len(rows) - 1).spoken_text()
             assert words in spoken
             await reader.press("Try again")
-            await until(lambda: reader.find("Open image"))
+            await until(lambda: reader.find("Open picture"))
 
     on_screen(work)
 

@@ -84,7 +84,7 @@ def test_a_picture_on_its_way_comes_into_the_conversation_it_was_attached_in(on_
         await show(screen, first)
         assert screen.editor.toPlainText() == "Look at this"
         (picture,) = composer(screen).draft()[1]
-        assert (picture.name, picture.taken.width) == ("Pasted image", 40)
+        assert (picture.name, picture.taken.width) == ("Pasted picture", 40)
         await screen.idle()
 
     on_screen(work, answers())
@@ -147,7 +147,7 @@ def test_what_is_refused_behind_another_conversation_is_said(on_screen):
     async def work(screen):
         first, slow = await pasted_and_left(screen, b"no picture at all")
         slow.may_begin.set()
-        await until(lambda: "“Pasted image”" in " ".join(screen.words(screen.banners)))
+        await until(lambda: "“Pasted picture”" in " ".join(screen.words(screen.banners)))
         await show(screen, first)
         assert composer(screen).draft() == ("Look at this", [])
 

@@ -143,7 +143,7 @@ def test_pictures_come_back_too(on_screen):
         hook.decided.set()
         await wait_for_end(screen)
         text, (picture,) = composer.draft()
-        assert (text, picture.name, picture.taken.data) == ("", "Pasted image", imported.data)
+        assert (text, picture.name, picture.taken.data) == ("", "Pasted picture", imported.data)
         assert prompts(screen) == []
 
     on_screen(work)

@@ -64,10 +64,10 @@ def test_a_filter_is_chosen_from_the_menu_and_removed_by_its_chip(driver):
     ways["Workspace folder > /home/ada/boat"].trigger()
     assert driver.asked[-1] == SearchQuery(workspace="/home/ada/boat")
     menu(driver)["Model > aurora"].trigger()
-    menu(driver)["Has an image"].trigger()
+    menu(driver)["Has a picture"].trigger()
     menu(driver)["Said by > Said by me"].trigger()
-    assert menu(driver)["Has an image"].isChecked()
-    assert list(chips(driver)) == ["aurora", "boat", "Said by me", "Has an image"]
+    assert menu(driver)["Has a picture"].isChecked()
+    assert list(chips(driver)) == ["aurora", "boat", "Said by me", "Has a picture"]
     assert chips(driver)["boat"].accessibleName() == "Remove the filter: boat"
     driver.bot.mouseClick(chips(driver)["boat"], Qt.MouseButton.LeftButton)
     assert driver.asked[-1] == SearchQuery(model="aurora", roles=frozenset({Role.USER}), has_image=True)

@@ -236,12 +236,12 @@ def test_the_menu_of_an_image_copies_it_as_large_as_it_is(qtbot, tmp_path, menus
     row = harness.rows.row(0)
     corner = row.stack.block_box(0).topLeft() + harness.view.row_viewport.row_box(0).topLeft()
     menu, actions = harness.menu(corner + QPoint(20, 20))
-    assert menu.accessibleName() == "Menu: Image"
+    assert menu.accessibleName() == "Menu: Picture"
     actions["Copy picture"].trigger()
     qtbot.waitUntil(lambda: not QGuiApplication.clipboard().image().isNull())
     assert QGuiApplication.clipboard().image().size().toTuple() == (900, 700)
     with qtbot.waitSignal(harness.view.image_opened):
-        actions["Open image"].trigger()
+        actions["Open picture"].trigger()
     menu.close()
 
 

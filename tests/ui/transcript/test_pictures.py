@@ -103,7 +103,7 @@ def test_a_message_shows_its_picture_at_its_own_proportions_and_opens_it(tmp_pat
     view.show()
     rows = view.row_viewport.rows
     (block, control), *_ = rows.row(0).controls()
-    assert control.name == "Open image: chart.png"
+    assert control.name == "Open picture: chart.png"
     assert control.box.width() == 2 * control.box.height() or abs(control.box.width() - 2 * control.box.height()) == 1
     assert control.box.height() <= 320
     height = rows.total
@@ -119,7 +119,7 @@ def test_a_message_shows_its_picture_at_its_own_proportions_and_opens_it(tmp_pat
     with qtbot.waitSignal(view.image_opened) as opened:
         QTest.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=box.center())
     assert opened.args == [image]
-    assert rows.row(1).spoken_text() == "Image: far, x.org\nx"
+    assert rows.row(1).spoken_text() == "Picture: far, x.org\nx"
 
 
 def test_a_picture_that_the_model_made_stands_in_its_answer_and_opens(tmp_path, qtbot):
@@ -129,7 +129,7 @@ def test_a_picture_that_the_model_made_stands_in_its_answer_and_opens(tmp_path, 
     answer = Message(role=Role.ASSISTANT, blocks=(Text(text="Here:"), image, Text(text="Done.")))
     view.set_transcript(Transcript([Message.user("Draw."), answer]))
     rows = view.row_viewport.rows
-    assert [rows.row(index).spoken_text() for index in range(rows.count)] == ["Draw.", "Here:", "Image", "Done."]
+    assert [rows.row(index).spoken_text() for index in range(rows.count)] == ["Draw.", "Here:", "Picture", "Done."]
     assert [rows.row(index).label for index in (1, 2, 3)] == ["Assistant said"] * 3
     (_, control), *_ = rows.row(2).controls()
     with qtbot.waitSignal(view.image_opened) as opened:

@@ -111,9 +111,9 @@ def test_folded_a_failure_shows_its_end_and_a_success_nothing(running):
 
 def test_pictures_of_a_result_are_seen(running, tmp_path):
     running.finish(Text(text="Here."), Image(source=stored(tmp_path, 40, 20), name="screen.png"))
-    assert running.block(ThumbnailsBlock).spoken_text() == "Image: screen.png"
+    assert running.block(ThumbnailsBlock).spoken_text() == "Picture: screen.png"
     with_names = [control.name for _, control in running.row.controls()]
-    assert "Open image: screen.png" in with_names
+    assert "Open picture: screen.png" in with_names
 
 
 def test_the_time_is_told_while_it_runs_and_nobody_is_woken_after(running, monkeypatch):

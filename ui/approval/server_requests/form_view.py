@@ -59,10 +59,13 @@ class ElicitationForm(RequestView):
         self._refresh()
 
     def _refresh(self) -> None:
-        wrong = [row.title for row in self.rows if row.problem]
+        wrong = [row for row in self.rows if row.problem]
         self.can_accept = self._is_whole and not wrong
-        titles = join_names(self.tr("“{0}”").format(quote_name(title)) for title in wrong)
-        self.hint = self.tr("Please correct: {0}").format(titles) if titles else ""
+        # Nobody is told to correct what they have not come to yet.
+        if touched := [row for row in wrong if row.is_touched]:
+            self.hint = self.tr("Please correct: {0}").format(_quoted_titles(touched))
+        else:
+            self.hint = self.tr("Please fill in: {0}").format(_quoted_titles(wrong)) if wrong else ""
         self.changed.emit()
 
     @property
@@ -102,6 +105,10 @@ class ElicitationForm(RequestView):
                 "you typed it."
             )
             row.show_warning(words.format(quote_name(server)))
+
+
+def _quoted_titles(rows: list[FieldRow]) -> str:
+    return join_names(_tr("“{0}”").format(quote_name(row.title)) for row in rows)
 
 
 _EXAMPLES = {

@@ -67,7 +67,7 @@ class ThumbnailsBlock(ItemListBlock):
         """Place the images side by side, on several lines if needed."""
         self.is_laid_out = True
         height = self._arrange(width, style)
-        words = tr("Open image: {0}")
+        words = tr("Open picture: {0}")
         parts = enumerate(zip(self._images, self._names, self._boxes, strict=True), start=1)
         self._controls = [
             Control(words.format(name or number), box, partial(self._open, image))
@@ -139,7 +139,7 @@ class ThumbnailsBlock(ItemListBlock):
         return text if is_text else super().markdown(start, end)
 
     def _words(self) -> list[str]:
-        return [tr("Image: {0}").format(name) if name else tr("Image") for name in self._names]
+        return [tr("Picture: {0}").format(name) if name else tr("Picture") for name in self._names]
 
     def spoken_text(self) -> str:
         return join_names(self._words())
@@ -152,7 +152,7 @@ class ThumbnailsBlock(ItemListBlock):
         return None
 
     def actions(self, point: QPoint) -> Sequence[MenuAction]:
-        words = tr("Open image")
+        words = tr("Open picture")
         return [MenuAction(words, control.press) for control in self._controls if control.box.contains(point)]
 
 
@@ -235,7 +235,7 @@ class RemoteImageBlock(Block):
         if size:
             self._width, self._height = size.width(), size.height()
             self._picture = QRect(QPoint(0, 0), size)
-            self._controls = [Control(tr("Open image: {0}").format(self.label()), self._picture, self._open_image)]
+            self._controls = [Control(tr("Open picture: {0}").format(self.label()), self._picture, self._open_image)]
         else:
             self._width, self._height = min(width, style.px(520)), style.px(54)
             self._layout_box(remote, style)
@@ -268,7 +268,7 @@ class RemoteImageBlock(Block):
             return [Button(tr("Load anyway"), partial(pictures.load, target, insists=True))]
         if remote.progress is LoadState.FAILED:
             return [Button(tr("Try again"), partial(pictures.load, target))]
-        return [Button(tr("Load image"), partial(pictures.load, target))]
+        return [Button(tr("Load picture"), partial(pictures.load, target))]
 
     def paint(self, context: PaintContext) -> None:
         picture = self._remote().picture
@@ -325,7 +325,7 @@ class RemoteImageBlock(Block):
 
     def spoken_text(self) -> str:
         remote = self._remote()
-        words = tr("Image: {0}").format(self.label())
+        words = tr("Picture: {0}").format(self.label())
         return join_names(part for part in (words, self._displayed_host(), remote.sentence) if part)
 
     def link_at(self, point: QPoint) -> str:
@@ -344,7 +344,7 @@ class RemoteImageBlock(Block):
 
     def actions(self, point: QPoint) -> Sequence[MenuAction]:
         del point
-        open_label = tr("Open image")
+        open_label = tr("Open picture")
         return [MenuAction(open_label if self._picture else control.name, control.press) for control in self._controls]
 
     def _open_image(self) -> None:

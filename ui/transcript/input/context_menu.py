@@ -420,5 +420,5 @@ def _block_name(block: Block) -> str:
     if isinstance(block, MathBlock):
         return tr("Formula")
     if isinstance(block, RemoteImageBlock | ThumbnailsBlock):
-        return tr("Image")
+        return tr("Picture")
     return ""

@@ -320,11 +320,19 @@ def test_a_title_does_not_speak_for_the_program_under_the_form(driver):
     schema = {"properties": {"a": {"type": "string", "title": CLOSING + "\n\nSend"}}, "required": ["a"]}
     driver.show(form(schema=schema))
     hint = driver.dialog.current.bar._hint.text()
-    assert hint.startswith("Please correct: “Notes' is safe.")
+    assert hint.startswith("Please fill in: “Notes' is safe.")
     assert hint.count("”") == 1
     assert hint.endswith("”")
     assert "\n" not in hint
     assert len(hint) < 120
+
+
+def test_only_a_field_that_was_filled_in_is_to_be_corrected(driver):
+    driver.show(form(schema={"properties": {"a": {"type": "integer", "title": "A"}}, "required": ["a"]}))
+    bar = driver.dialog.current.bar
+    assert bar._hint.text() == "Please fill in: “A”"
+    QTest.keyClicks(driver.dialog.current.findChild(QLineEdit), "x")
+    assert bar._hint.text() == "Please correct: “A”"
 
 
 def test_all_lines_end_where_the_buttons_do(driver):

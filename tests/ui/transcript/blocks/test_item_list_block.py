@@ -123,7 +123,7 @@ def test_a_selection_over_pictures_names_them(qtbot):
     )
     harness = Standing(qtbot, [message])
     forms = copy_selection(harness, TextPosition(), TextPosition(0, 1, LAST_OFFSET))
-    names = ["[Image: a_b_*.png]", "[Image: x⟨U+202E⟩gnp.exe]", "[Image]"]
+    names = ["[Picture: a_b_*.png]", "[Picture: x⟨U+202E⟩gnp.exe]", "[Picture]"]
     assert forms.plain == "\n".join([*names, "", "Look"])
     assert forms.markdown == harness.rows.row(0).source() == "\n".join([*names, "", "Look"])
     assert forms.html.endswith(f"<p>{'<br>'.join(names)}</p><p>Look</p>")
@@ -134,9 +134,9 @@ def test_a_name_that_would_be_markup_is_written_as_text(qtbot):
     forms = copy_selection(harness, TextPosition(), TextPosition(0, 0, LAST_OFFSET))
     (leaf,) = parse_leaves(forms.markdown)[0]
     assert leaf.kind == "paragraph"
-    assert plain_of(harness.rows.row(0)) == "[Image: *a* `b`.png]"
+    assert plain_of(harness.rows.row(0)) == "[Picture: *a* `b`.png]"
     again = Standing(qtbot, [Message.assistant(forms.markdown)])
-    assert plain_of(again.rows.row(0)) == "[Image: *a* `b`.png]"
+    assert plain_of(again.rows.row(0)) == "[Picture: *a* `b`.png]"
 
 
 def test_pictures_are_selected_one_by_one(qtbot):
@@ -145,9 +145,11 @@ def test_pictures_are_selected_one_by_one(qtbot):
     block = harness.rows.row(0).blocks[0]
     left, right = block.item_rects()
     edges = [block.offset_at(QPoint(x, 10)) for x in (left.left(), left.right(), right.left(), right.right())]
-    assert edges == [0, 14, 15, 29]
-    assert copy_selection(harness, TextPosition(0, 0, edges[2]), TextPosition(0, 0, edges[3])).plain == "[Image: b.png]"
-    assert block.boxes(15, 29)[0].left() == right.left()
+    assert edges == [0, 16, 17, 33]
+    assert (
+        copy_selection(harness, TextPosition(0, 0, edges[2]), TextPosition(0, 0, edges[3])).plain == "[Picture: b.png]"
+    )
+    assert block.boxes(17, 33)[0].left() == right.left()
 
 
 def test_selected_sources_are_seen_to_be_selected(qtbot):

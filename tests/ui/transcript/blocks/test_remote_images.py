@@ -133,10 +133,10 @@ def test_the_box_names_it_and_asks_nobody(qtbot, tmp_path):
     requests = []
     view.remote_images.wanted.connect(lambda *values: requests.append(values))
     view.grab()
-    assert list(controls(view)) == ["Load image"]
+    assert list(controls(view)) == ["Load picture"]
     blocks = view.row_viewport.rows.row(0).blocks
-    assert blocks[0].spoken_text() == "Image: A chart, x.org"
-    assert blocks[1].spoken_text() == "Image: Picture, xn--pple-43d.com"
+    assert blocks[0].spoken_text() == "Picture: A chart, x.org"
+    assert blocks[1].spoken_text() == "Picture: Picture, xn--pple-43d.com"
     assert not blocks[2].controls()
     assert blocks[0].tooltip_at(QPoint()) == HERE
     assert requests == []
@@ -152,7 +152,7 @@ def test_by_keyboard_it_is_loaded_and_takes_its_own_size(qtbot, tmp_path):
     assert signal.args == [HERE, False]
     assert list(controls(view)) == ["Stop loading"]
     view.remote_images.arrived(HERE, png(300, 150), "b.png")
-    assert list(controls(view)) == ["Open image: A chart"]
+    assert list(controls(view)) == ["Open picture: A chart"]
     row = view.row_viewport.rows.row(0)
     assert row.stack.block_box(0).height() == 150
     middle = view.row_viewport.row_box(0).topLeft() + row.stack.block_box(0).topLeft() + QPoint(150, 75)
@@ -164,7 +164,7 @@ def test_by_keyboard_it_is_loaded_and_takes_its_own_size(qtbot, tmp_path):
 
 def test_what_went_wrong_stands_in_its_place(qtbot, tmp_path):
     view = show_text(f"![A chart]({HERE})", qtbot, tmp_path)
-    controls(view)["Load image"].press()
+    controls(view)["Load picture"].press()
     height = view.row_viewport.rows.row(0).stack.height
     view.remote_images.failed(HERE, "“x.org” could not be reached.", "Check the connection, then load it again.")
     assert "could not be reached" in view.row_viewport.rows.row(0).spoken_text()
@@ -177,13 +177,13 @@ def test_what_went_wrong_stands_in_its_place(qtbot, tmp_path):
 
 def test_a_damaged_one_is_said_to_be_so_and_can_be_tried_again(qtbot, tmp_path):
     view = show_text(f"![A chart]({HERE})", qtbot, tmp_path)
-    controls(view)["Load image"].press()
+    controls(view)["Load picture"].press()
     view.remote_images.arrived(HERE, png(30, 15)[:16], "b.png")
     assert "is damaged" in view.row_viewport.rows.row(0).spoken_text()
     with qtbot.waitSignal(view.remote_images.wanted):
         controls(view)["Try again"].press()
     view.remote_images.arrived(HERE, png(30, 15), "b.png")
-    assert list(controls(view)) == ["Open image: A chart"]
+    assert list(controls(view)) == ["Open picture: A chart"]
 
 
 def test_what_is_hidden_in_its_description_is_written_out(qtbot, tmp_path):
@@ -193,7 +193,7 @@ def test_what_is_hidden_in_its_description_is_written_out(qtbot, tmp_path):
     image = Image(source=UrlSource(url=HERE), name="a\u202egnp.exe")
     view.set_transcript(Transcript([Message.user_with_blocks([image])]))
     view.show()
-    assert view.row_viewport.rows.row(0).spoken_text() == "Image: a⟨U+202E⟩gnp.exe, x.org"
+    assert view.row_viewport.rows.row(0).spoken_text() == "Picture: a⟨U+202E⟩gnp.exe, x.org"
 
 
 def test_the_pointer_selects_it_as_a_whole(qtbot, tmp_path):
@@ -211,7 +211,7 @@ def test_all_places_of_one_picture_show_it(qtbot, tmp_path):
     view.remote_images.load(HERE)
     view.remote_images.arrived(HERE, png(30, 15), "b.png")
     view.grab()
-    assert sorted(controls(view)) == ["Open image: one", "Open image: two"]
+    assert sorted(controls(view)) == ["Open picture: one", "Open picture: two"]
 
 
 def test_a_picture_that_a_person_sent_by_its_address_is_named_too(qtbot, tmp_path):
@@ -221,7 +221,7 @@ def test_a_picture_that_a_person_sent_by_its_address_is_named_too(qtbot, tmp_pat
     image = Image(source=UrlSource(url=HERE), name="far")
     view.set_transcript(Transcript([Message.user_with_blocks([image, Text(text="x")])]))
     view.show()
-    assert list(controls(view)) == ["Load image"]
+    assert list(controls(view)) == ["Load picture"]
 
 
 def test_what_is_no_picture_stays_a_box(qapp, remote):
