@@ -200,6 +200,10 @@
 <context>
     <name>AttachmentRow</name>
     <message>
+        <source>Remove all</source>
+        <translation>Alle entfernen</translation>
+    </message>
+    <message>
         <source>Attachments</source>
         <translation>Anhänge</translation>
     </message>

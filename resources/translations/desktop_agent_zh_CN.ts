@@ -200,6 +200,10 @@
 <context>
     <name>AttachmentRow</name>
     <message>
+        <source>Remove all</source>
+        <translation>全部移除</translation>
+    </message>
+    <message>
         <source>Attachments</source>
         <translation>附件</translation>
     </message>

@@ -12,7 +12,7 @@ from desktop_agent.types.messages import AttachedText
 from desktop_agent.types.tool_calls import UntrustedSource
 from ui.composer.attachment_items import AttachmentFetch, PendingPicture, UnreadablePicture, picture_notices
 from ui.style.boxes import hbox, vbox
-from ui.style.controls import IconButton, label
+from ui.style.controls import IconButton, button, label
 from ui.style.layouts import place_before_in_tab_order
 from ui.style.removal import remove_widget
 from ui.style.text import plain_tooltip
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 THUMBNAIL_SIZE = 36
 MAX_NAME_WIDTH = 170
 """Pixels at 100 % zoom."""
+MANY_CHIPS = 3
+"""From so many on, all can be removed at once."""
 
 
 class AttachmentChip(QFrame):
@@ -159,6 +161,9 @@ class AttachmentRow(QScrollArea):
         self._retry_timer.timeout.connect(self._start_waiting)
         inner = QWidget()
         self._row = hbox(parent=inner, spacing=SPACE_S, margins=0, start_stretch=True)
+        self.remove_all_button = button(self.tr("Remove all"), self._remove_all, "link")
+        self.remove_all_button.hide()
+        self._row.insertWidget(0, self.remove_all_button)
         self.setWidget(inner)
         self.setWidgetResizable(True)
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -236,8 +241,10 @@ class AttachmentRow(QScrollArea):
         index = len(self._entries) if before is None else self._entries.index(before)
         self._entries.insert(index, entry)
         self._row.insertWidget(index, entry.chip)
-        next_stop = self._editor if before is None else before.chip
+        place_before_in_tab_order(self._editor, self.remove_all_button)
+        next_stop = self.remove_all_button if before is None else before.chip
         place_before_in_tab_order(next_stop, entry.chip, entry.chip.remove_button)
+        self._update_remove_all()
         self._fit_height_to([entry.chip])
         self.show()
         return entry
@@ -274,7 +281,19 @@ class AttachmentRow(QScrollArea):
         if entry.task is not None:
             entry.task.cancel()
         remove_widget(self._row, entry.chip)
+        self._update_remove_all()
         self.setVisible(bool(self._entries))
+
+    def _remove_all(self) -> None:
+        """Remove all chips. What stands for words in the text stays."""
+        for entry in tuple(self._entries):
+            self._discard_entry(entry)
+        self.lost.emit()
+        self.focus_left.emit()
+        self.changed.emit()
+
+    def _update_remove_all(self) -> None:
+        self.remove_all_button.setVisible(len(self._entries) >= MANY_CHIPS)
 
     def _start_task(self, entry: AttachmentEntry, work: Coroutine[Any, Any, None]) -> None:
         self._waiting.append((entry, work))

@@ -1,6 +1,7 @@
 """The row of attachments: what comes before the event loop runs, order, and many at once."""
 
 import asyncio
+from functools import partial
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLineEdit, QWidget
@@ -43,6 +44,29 @@ def test_work_that_comes_too_early_is_done_once_there_is_a_loop(qtbot, in_loop):
     assert names == ["first"]
 
 
+def test_many_chips_can_be_removed_at_once(qtbot):
+    page, editor, emitted = QWidget(), QLineEdit(), []
+    row = AttachmentRow(editor)
+    vbox(row, editor, parent=page)
+    qtbot.addWidget(page)
+    row.lost.connect(partial(emitted.append, "lost"))
+    row.focus_left.connect(partial(emitted.append, "focus left"))
+    row.changed.connect(partial(emitted.append, "changed"))
+    chips = [row._add_entry(AttachmentEntry(AttachmentChip(ThemeSource(), "document", name))).chip for name in "abc"]
+    page.show()
+    page.activateWindow()
+    assert row.remove_all_button.isVisible()
+    chips[2].setFocus()
+    for stop in (chips[2].remove_button, row.remove_all_button, editor):
+        qtbot.keyClick(page.focusWidget(), Qt.Key.Key_Tab)
+        assert page.focusWidget() is stop
+    row.remove_all_button.click()
+    assert row.chips == []
+    assert emitted == ["lost", "focus left", "changed"]
+    assert row.isHidden()
+    assert row.remove_all_button.isHidden()
+
+
 def test_chips_begin_at_the_left_and_tab_goes_through_them_in_order_also_after_one_was_put_before_others(qtbot):
     page, editor = QWidget(), QLineEdit()
     row = AttachmentRow(editor)
@@ -62,11 +86,11 @@ def test_chips_begin_at_the_left_and_tab_goes_through_them_in_order_also_after_o
         assert other.chip.x() == entry.chip.geometry().right() + 1 + SPACE_S
     order = [first.chip]
     order[0].setFocus()
-    for _ in range(6):
+    for _ in range(7):
         qtbot.keyClick(order[-1], Qt.Key.Key_Tab)
         order.append(page.focusWidget())
     stops = [stop for entry in (first, second, last) for stop in (entry.chip, entry.chip.remove_button)]
-    assert order == [*stops, editor]
+    assert order == [*stops, row.remove_all_button, editor]
 
 
 def test_many_files_are_shown_where_they_wait_and_stay_in_order(qtbot, in_loop, tmp_path):
