@@ -18,6 +18,8 @@ from ui.style.text import translate_sentence
 from ui.style.theme import ThemeSource
 
 if TYPE_CHECKING:
+    from PySide6.QtGui import QAction
+
     from ui.approval.approval_dialog import ApprovalDialog
 
 
@@ -64,6 +66,8 @@ class ApprovalPresenter(QObject):
         self._page = page
         self._created_dialog: ApprovalDialog | None = None
         self._opening = DialogOpening(self.refresh, self)
+        self.settings_action: QAction | None = None
+        """Opens the settings from the dialog, too, where the keys of its window do nothing."""
 
     def watch(self, conversation: OpenConversation) -> None:
         """Present the calls of this conversation from now on."""
@@ -107,6 +111,8 @@ class ApprovalPresenter(QObject):
             self._created_dialog.trusted.connect(self._trust)
             self._created_dialog.mode.mode_chosen.connect(self._modes.mode_chosen)
             self._created_dialog.mode.request_refused.connect(self._modes.request_refused)
+            if self.settings_action is not None:
+                self._created_dialog.addAction(self.settings_action)
         return self._created_dialog
 
     def _show_modes(self) -> None:

@@ -144,11 +144,11 @@ def show_words(words_label: QLabel, words: str) -> None:
 def show_in_front(window: QWidget) -> None:
     """Show a window before all others, with the keyboard; a dialog over the window that the person is in.
 
-    Over its parent, a dialog that waits there would hide and block it.
+    Over its parent, a dialog that waits there would hide and block it, as a modal one that the person is in would.
     """
     if window.parentWidget() is not None:
         over = QApplication.activeWindow() or window
-        while (parent := over.parentWidget()) is not None:
+        while not over.isModal() and (parent := over.parentWidget()) is not None:
             over = parent.window()
         # Not `winId()`, which makes a native window of each sibling, too.
         window.create()

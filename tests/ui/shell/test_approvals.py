@@ -2,7 +2,9 @@
 
 import asyncio
 
-from PySide6.QtWidgets import QCheckBox, QLabel, QPlainTextEdit, QPushButton, QRadioButton
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QCheckBox, QLabel, QPlainTextEdit, QPushButton, QRadioButton
 
 from desktop_agent.types.permissions import CommandPattern, CommandsPattern, Rule, RuleEffect, RuleScope
 from desktop_agent.types.provider_events import ContentDelta
@@ -117,6 +119,21 @@ def test_a_rule_that_is_made_while_settings_are_open_is_listed_there(on_screen, 
         await until(lambda: not settings.rules.findChildren(RuleCard))
         await until(lambda: screen.answers() == ["Done"])
         settings.hide()
+        await screen.idle()
+
+    on_screen(work, Turn(write("1", "a.txt")), DONE)
+
+
+def test_the_settings_open_over_the_approval_dialog(on_screen, tmp_path):
+    async def work(screen):
+        dialog, approvals = await ask(screen, tmp_path / "work")
+        await until(lambda: QApplication.activeWindow() is dialog)
+        QTest.keyClick(dialog, Qt.Key.Key_Comma, Qt.KeyboardModifier.ControlModifier)
+        settings = await until(lambda: screen.desk._settings_presenter._dialog)
+        assert settings.windowHandle().transientParent() is dialog.windowHandle()
+        settings.hide()
+        approvals.answer(next(iter(approvals.open_approvals)).approval_id, AllowOnce())
+        await until(lambda: screen.answers() == ["Done"])
         await screen.idle()
 
     on_screen(work, Turn(write("1", "a.txt")), DONE)

@@ -192,6 +192,7 @@ class WindowActions(QObject):
         other_words = self.tr("preferences options configuration")
         open_settings = self._add("edit/settings", "settings", self.tr("Settings"), "Ctrl+,", pages.show, other_words)
         open_settings.setMenuRole(QAction.MenuRole.PreferencesRole)
+        self._window.page.approvals.settings_action = open_settings
         for page, text, other_words in (
             ("appearance", self.tr("Theme and appearance"), self.tr("dark light colours look font density zoom")),
             ("providers", self.tr("Providers and keys"), self.tr("api key server account")),

@@ -78,6 +78,7 @@ class PageShortcuts(QObject):
                 shortcut.activated.connect(commands.get(name, action.trigger))
                 action.changed.connect(self._refresh)
         self._refresh()
+        page.approvals.settings_action = self._actions["settings"]
 
     def _refresh(self) -> None:
         """Take the keys that the person chose."""
