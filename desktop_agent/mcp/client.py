@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Coroutine, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from desktop_agent.mcp.diagnostics import ServerLog, describe_error, is_connection_lost
+from desktop_agent.mcp.diagnostics import ServerLog, describe_error, is_answer_too_large, is_connection_lost
 from desktop_agent.mcp.lifecycle import SIGN_IN_REMEDY, ServerContext, ServerLifecycle
 from desktop_agent.mcp.limits import MAX_LISTED, MAX_TOOLS, UNUSABLE_TOOLS_KEY
 from desktop_agent.types.errors import AgentError, Sentence, ToolFailed
@@ -173,6 +173,11 @@ class McpClient:
                 raise self._error(
                     "The server “{server}” ended while it was asked; what it was doing may have taken effect.",
                     "Ask again if that does no harm: the server is then started again.",
+                ) from error
+            if is_answer_too_large(error):
+                raise self._error(
+                    "The answer of the server “{server}” is too large to be read.",
+                    "Ask for less at once, or let the server offer less: it may have an option for that.",
                 ) from error
             values = {"server": self.lifecycle.server.title, "why": describe_error(error, self.log)}
             sentence = Sentence("The server “{server}” refused: {why}", values).with_full_stop()

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 
+from desktop_agent.mcp.limits import ANSWER_TOO_LARGE
 from desktop_agent.network.hosts import PrivateHost
 from desktop_agent.network.redaction import Redactor
 from desktop_agent.network.tls import unreadable_certificates
@@ -106,6 +107,14 @@ def is_connection_lost(error: BaseException) -> bool:
     if isinstance(cause, MCPError):
         return cause.error.code == CONNECTION_CLOSED or cause.error.message in _SESSION_LOST_MESSAGES
     return isinstance(cause, ConnectionLost | OSError | EOFError) or type(cause).__name__ in _CONNECTION_ERRORS
+
+
+def is_answer_too_large(error: BaseException) -> bool:
+    """Whether the answer has more values than are read."""
+    from mcp.shared.exceptions import MCPError
+
+    cause = first_error(error)
+    return isinstance(cause, MCPError) and cause.error.code == ANSWER_TOO_LARGE
 
 
 # The library's messages for responses of the web server itself. A server that was restarted does not know our session

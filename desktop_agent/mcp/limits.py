@@ -29,6 +29,8 @@ MAX_BATCH = 100
 PARSE_IN_THREAD_BYTES = 4_000
 SERVER_FAILED = -32099
 """In place of -32000, which servers use for any failure, and the library for a lost connection."""
+ANSWER_TOO_LARGE = -32098
+"""Of an answer with more than MAX_VALUES values, which is not read."""
 MAX_DEPTH = 200
 _COUNT_CHUNK = 1_000_000
 _SEARCH_WINDOW = 4_000
@@ -57,7 +59,8 @@ def parse_messages(data: bytes) -> ParsedMessages:
 
     count = count_values(data)
     if count > MAX_VALUES:
-        return ParsedMessages(_replacement(data, f"it holds more than {MAX_VALUES:,} values"), is_json=False)
+        messages = _replacement(data, f"it holds more than {MAX_VALUES:,} values", ANSWER_TOO_LARGE)
+        return ParsedMessages(messages, is_json=False)
     try:
         message = jsonrpc_message_adapter.validate_json(data, by_name=False)
     except (ValueError, RecursionError):
@@ -165,7 +168,7 @@ def _validate_message(value: Any) -> "tuple[JSONRPCMessage, ...]":
         return (unreadable_response(request_id, "it is not a message of the protocol"),)
 
 
-def _replacement(data: bytes, reason: str) -> "tuple[JSONRPCMessage, ...]":
+def _replacement(data: bytes, reason: str, code: int | None = None) -> "tuple[JSONRPCMessage, ...]":
     """Return a message in place of one that is not parsed, with its id, which is near one of its ends."""
     from mcp_types import JSONRPCRequest
 
@@ -175,7 +178,8 @@ def _replacement(data: bytes, reason: str) -> "tuple[JSONRPCMessage, ...]":
     request_id = cast("int | str", json.loads(id_field))
     if method is not None and _search_ends(_RESPONSE_FIELD, data) is None:
         return (JSONRPCRequest(jsonrpc="2.0", id=request_id, method=method.decode(), params={}),)
-    return (unreadable_response(request_id, reason),)
+    response = unreadable_response(request_id, reason)
+    return (response if code is None else with_error_code(response, code),)
 
 
 def _search_ends(pattern: re.Pattern[bytes], data: bytes) -> bytes | None:

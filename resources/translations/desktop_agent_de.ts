@@ -5489,6 +5489,10 @@ Aufwärts zu: {1}</translation>
         <translation>Verlangen Sie weniger auf einmal, oder wählen Sie ein Modell, das sich an ein Schema binden lässt.</translation>
     </message>
     <message>
+        <source>Ask for less at once, or let the server offer less: it may have an option for that.</source>
+        <translation>Fragen Sie weniger auf einmal ab, oder lassen Sie den Server weniger anbieten: Vielleicht hat er eine Einstellung dafür.</translation>
+    </message>
+    <message>
         <source>Ask for less at once.</source>
         <translation>Verlangen Sie weniger auf einmal.</translation>
     </message>
@@ -7261,6 +7265,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>The answer is longer than {limit} characters.</source>
         <translation>Die Antwort ist länger als {limit} Zeichen.</translation>
+    </message>
+    <message>
+        <source>The answer of the server “{server}” is too large to be read.</source>
+        <translation>Die Antwort des Servers „{server}“ ist zu groß, um gelesen zu werden.</translation>
     </message>
     <message>
         <source>The answer of “{host}” does not describe a version.</source>

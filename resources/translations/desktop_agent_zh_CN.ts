@@ -5488,6 +5488,10 @@ Go up to: {1}</source>
         <translation>请一次少要求一些，或选择可受架构约束的模型。</translation>
     </message>
     <message>
+        <source>Ask for less at once, or let the server offer less: it may have an option for that.</source>
+        <translation>请一次请求更少的内容，或让服务器提供更少的内容：它可能有相应的选项。</translation>
+    </message>
+    <message>
         <source>Ask for less at once.</source>
         <translation>请一次少要求一些。</translation>
     </message>
@@ -7260,6 +7264,10 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>The answer is longer than {limit} characters.</source>
         <translation>回答超过 {limit} 个字符。</translation>
+    </message>
+    <message>
+        <source>The answer of the server “{server}” is too large to be read.</source>
+        <translation>服务器“{server}”的回答过大，无法读取。</translation>
     </message>
     <message>
         <source>The answer of “{host}” does not describe a version.</source>

@@ -27,6 +27,8 @@ def page(cursor: str | None) -> dict[str, Any]:
         return {"tools": [], "nextCursor": str(start + 1)}
     if "long-cursor" in options:
         return {"tools": [tool(0)], "nextCursor": "x" * 1_000_000}
+    if "too-large" in options:
+        return {"tools": [{**tool(0), "outputSchema": {"type": "object", "enum": [0] * 100_001}}]}
     tools = [tool(start * 30 + number) for number in range(30)]
     return {"tools": tools, **({"nextCursor": str(start + 1)} if start < 3 else {})}
 

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import sys
+from pathlib import Path
 
 import psutil
 import pytest
@@ -16,6 +17,8 @@ from desktop_agent.mcp.oauth_login import _initialize_request
 from desktop_agent.types.blocks import Text
 from desktop_agent.types.errors import ToolFailed, ToolInputInvalid
 from tests.fakes.mcp_client import called, own_server, program, until
+
+RAW = Path(__file__).with_name("raw_server.py")
 
 
 async def test_arguments_are_checked_before_the_server_sees_them(tmp_path):
@@ -250,3 +253,10 @@ async def test_the_remedy_for_a_question_that_is_no_call_speaks_of_no_call(tmp_p
         with pytest.raises(ToolFailed, match="refused") as caught:
             await live.get_prompt("missing")
         assert str(caught.value.remedy) == "Look at the server's log."
+
+
+async def test_an_answer_that_is_too_large_is_no_refusal(tmp_path):
+    async with program([sys.executable, str(RAW), "too-large"], tmp_path) as live:
+        with pytest.raises(ToolFailed, match="is too large to be read") as caught:
+            await live.tools()
+        assert "let the server offer less" in str(caught.value.remedy)
