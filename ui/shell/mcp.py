@@ -32,7 +32,7 @@ from ui.shell.banners import Banner, BannerButton
 from ui.shell.drafts import to_draft
 from ui.shell.window import MainWindow
 from ui.style.controls import IconButton, set_keys_tooltip
-from ui.style.text import title_or_new
+from ui.style.text import title_or_new, translate_sentence
 
 if TYPE_CHECKING:
     from ui.approval.server_requests.request_dialog import ServerRequestDialog
@@ -362,8 +362,11 @@ class McpCatalogControls(QObject):
         return current is not None and current.id == conversation.id
 
 
+NOTICES_KEY = "mcp-notices"
+
+
 class McpPresenter(QObject):
-    """Connects the MCP servers with the composer and the banners of a window."""
+    """Connects the MCP servers with the composer and one banner of a window."""
 
     def __init__(
         self,
@@ -377,7 +380,10 @@ class McpPresenter(QObject):
         self._banners = window.banners
         self.elicitation = ElicitationPresenter(library, window)
         self.catalog = McpCatalogControls(catalog, tasks, library, window)
-        notices.noticed.connect(self._show_notice)
+        self._notices: list[Sentence] = []
+        """Those in the banner, oldest first."""
+        window.banners.closed.connect(self._on_banner_closed)
+        notices.noticed.connect(self._add_notice)
         notices.outdated.connect(self._remove_notice)
         notices.notify_all()
         insert = QAction(self.tr("Insert from a server"), window)
@@ -385,9 +391,22 @@ class McpPresenter(QObject):
         insert.triggered.connect(self.catalog.open)
         window.addAction(insert)
 
-    def _show_notice(self, sentence: Sentence) -> None:
+    def _add_notice(self, sentence: Sentence) -> None:
+        self._notices = [*(notice for notice in self._notices if notice != sentence), sentence]
         buttons = (BannerButton(self.tr("MCP servers…"), self.catalog.settings_requested.emit),)
-        self._banners.show_banner(Banner(str(sentence), sentence, level="notice", buttons=buttons))
+        self._banners.show_banner(Banner(NOTICES_KEY, self._joined_notices(), level="notice", buttons=buttons))
 
     def _remove_notice(self, sentence: Sentence) -> None:
-        self._banners.remove(str(sentence))
+        self._notices = [notice for notice in self._notices if notice != sentence]
+        if self._notices:
+            self._banners.update_sentence(NOTICES_KEY, self._joined_notices())
+        else:
+            self._banners.remove(NOTICES_KEY)
+
+    def _on_banner_closed(self, key: str) -> None:
+        if key == NOTICES_KEY:
+            self._notices.clear()
+
+    def _joined_notices(self) -> Sentence:
+        """Return all notices, each in a line of its own: several servers may fail at once."""
+        return Sentence("{text}", {"text": "\n".join(translate_sentence(notice) for notice in self._notices)})

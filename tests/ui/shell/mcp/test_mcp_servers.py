@@ -16,6 +16,7 @@ from desktop_agent.types.tool_calls import ToolClass
 from tests.fakes.mcp_client import own_server
 from tests.fakes.mcp_site import site
 from tests.fakes.qt_loop import until
+from ui.shell.mcp import NOTICES_KEY
 
 
 class Page:
@@ -312,6 +313,10 @@ def test_a_server_that_is_edited_while_somebody_signs_in_can_be_signed_in_to_aga
     on_screen(work)
 
 
+def noticed(screen):
+    return screen.banners._shown[NOTICES_KEY].words
+
+
 def test_what_is_no_longer_true_of_a_server_goes_from_the_window(on_screen):
     async def work(screen):
         notifier = screen.engine.mcp.notifier
@@ -319,10 +324,24 @@ def test_what_is_no_longer_true_of_a_server_goes_from_the_window(on_screen):
         for _ in range(2):
             notifier.notify(changed)
             notifier.notify(starting)
-            assert str(starting) in screen.banners.keys
+            assert noticed(screen) == f"{changed}\n{starting}"
             notifier.withdraw(starting)
-            assert str(starting) not in screen.banners.keys
-            assert str(changed) in screen.banners.keys
+            assert noticed(screen) == str(changed)
+        notifier.withdraw(changed)
+        assert screen.banners.keys == []
+        await screen.idle()
+
+    on_screen(work)
+
+
+def test_a_closed_banner_does_not_come_back_with_the_next_notice(on_screen):
+    async def work(screen):
+        notifier = screen.engine.mcp.notifier
+        notifier.notify(Sentence("The first."))
+        screen.press("Close this message")
+        assert screen.banners.keys == []
+        notifier.notify(Sentence("The second."))
+        assert noticed(screen) == "The second."
         await screen.idle()
 
     on_screen(work)
