@@ -11591,7 +11591,7 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     </message>
     <message>
         <source>Search settings</source>
-        <translation>Einstellungen durchsuchen</translation>
+        <translation>Einstellungen suchen</translation>
     </message>
 </context>
 <context>

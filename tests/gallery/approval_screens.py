@@ -53,9 +53,12 @@ async def new_file(desk: Desk) -> None:
     await ask(desk, writing(1, "jobs/batches.py", answers.NEW_FILE))
 
 
-@scene("approval-changed-file")
+@scene("approval-changed-file", 1180, 1010)
 async def changed_file(desk: Desk) -> None:
+    """Show it for the guide: in a window that is higher than the dialog, and without the path of a temporary folder."""
     await ask(desk, writing(1, "jobs/import.py", answers.NEW_FILE))
+    folder = desk.window.page.approvals._dialog._header._folder
+    folder.setText(folder.text().replace(str(desk.folder), "/home/ada"))
 
 
 STARTED_WITH_THE_FOLDER = """{
