@@ -58,7 +58,7 @@ def label(text: str = "", kind: LabelKind = "", *, wrap: bool = False) -> QLabel
     return widget
 
 
-_MOST_LETTERS = 30
+_MOST_LETTERS = 16
 """Letters of one word for which a wrapped label claims room."""
 
 

@@ -80,8 +80,8 @@ def test_nothing_scrolls_sideways(qtbot, qapp):
         qapp.setPalette(palette)
 
 
-def test_a_long_title_of_a_server_is_read_whole_in_a_narrow_window(qtbot):
-    title = "A gateway at work for everybody (OpenAI Chat Completions)"
+@pytest.mark.parametrize("title", ["A gateway at work for everybody (OpenAI Chat Completions)", "x" * 80])
+def test_a_long_title_of_a_server_is_read_whole_in_a_narrow_window(qtbot, title):
     dialog = SettingsDialog(ThemeSource(), recorded_sources())
     qtbot.addWidget(dialog)
     dialog.resize(360, 700)
@@ -91,6 +91,17 @@ def test_a_long_title_of_a_server_is_read_whole_in_a_narrow_window(qtbot):
     shown = next(part for part in dialog.providers.findChildren(QLabel) if part.text() == title)
     # Laid out once more when the bar for scrolling down appears.
     qtbot.waitUntil(lambda: sideways(dialog.providers) == 0 and shown.height() >= shown.heightForWidth(shown.width()))
+
+
+def test_a_rule_with_a_long_word_needs_no_scrolling_sideways_in_a_narrow_window(qtbot):
+    mode = MODE.model_copy(update={"rules": (RULE.model_copy(update={"tool": "x" * 80}),)})
+    dialog = SettingsDialog(ThemeSource(), recorded_sources(Preferences(modes=ModePreferences(defined=(mode,)))))
+    qtbot.addWidget(dialog)
+    dialog.resize(360, 700)
+    dialog.show_page("modes")
+    dialog.modes.edit("careful")
+    dialog.show()
+    qtbot.waitUntil(lambda: sideways(dialog.modes) == 0)
 
 
 def test_the_buttons_of_an_mcp_server_need_no_row_each(long_words, qtbot):
