@@ -189,8 +189,7 @@ _CLEAR_MODULES = word_set("pytest unittest ruff mypy black isort flake8 pyright 
 _CHANGE_A_FILE = ("edit_file", "write_file")
 _WRITES = frozenset({Effect.WRITE})
 _MAX_ARGUMENTS = 120
-"""Characters of the arguments in the words of a rule."""
-_MAX_ITEMS = 20
+"""Characters of the arguments in the words of a rule; of more items than that, the rest would not be in them."""
 
 
 def propose_rules(
@@ -255,10 +254,10 @@ def with_words(rules: Sequence[Rule], arguments: JsonObject) -> tuple[Rule, ...]
 def _arguments_in_words(arguments: JsonObject) -> str:
     """Return one line; of objects, and of lists in lists, only that they are there."""
     values = {
-        name[:_MAX_ARGUMENTS]: ", ".join(map(_short_value, cast("list[object]", value)[:_MAX_ITEMS]))
+        name[:_MAX_ARGUMENTS]: ", ".join(map(_short_value, cast("list[object]", value)[:_MAX_ARGUMENTS]))
         if isinstance(value, list)
         else _short_value(value)
-        for name, value in islice(arguments.items(), _MAX_ITEMS)
+        for name, value in islice(arguments.items(), _MAX_ARGUMENTS)
     }
     parts = values.values() if len(values) == 1 else (f"{name}: {value}" for name, value in values.items())
     line = " ".join(" · ".join(parts).split())

@@ -258,6 +258,8 @@ def test_a_rule_may_trust_what_its_calls_bring_in_one_workspace(make_open_tool: 
     ("arguments", "words"),
     [
         ({"lines": ["eval $x", 2, ["a"]]}, "eval $x, 2, …"),
+        ({"lines": [1] * 30}, ", ".join("1" * 30)),
+        ({"lines": [1] * 1_000}, ", ".join("1" * 40) + ", …"),
         ({"object": {"a": "b"}}, "…"),
         ({"text": "eval  $x\n"}, "eval $x"),
         ({"text": "x" * 200}, "x" * 120 + "…"),
