@@ -20,13 +20,13 @@ from desktop_agent.types.errors import Sentence
 from desktop_agent.types.frozen_model import FrozenModel
 
 
-def _believable(count: object) -> object:
-    """Return a number of tokens; None for one that no server can have counted, and no database can store."""
-    return None if isinstance(count, int) and count > _MAX_TOKENS else count
+def _bounded(count: object) -> object:
+    """Return a number of tokens, bounded: no server can have counted more, and no database could store it."""
+    return min(count, _MAX_TOKENS) if isinstance(count, int) else count
 
 
 _MAX_TOKENS = 10**15
-_Tokens = Annotated[int | None, Field(ge=0), BeforeValidator(_believable)]
+_Tokens = Annotated[int | None, Field(ge=0), BeforeValidator(_bounded)]
 
 
 class Usage(FrozenModel):
