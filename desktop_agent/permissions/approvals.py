@@ -230,7 +230,9 @@ class Approval:
         if edited is not None:
             arguments = validate_edited_arguments(edited, self.tool)
             digest = self.tool.digest(arguments)
-        return Resolution(decision, "person", arguments, digest, edited is not None, self._rule(decision, digest))
+        return Resolution(
+            decision, "person", arguments, digest, edited is not None, self._rule(decision, digest, arguments)
+        )
 
     def resolution_by_rule(self, *, allow: bool, why: str = "") -> Resolution:
         """Return the resolution by a rule or a mode that decides now."""
@@ -250,7 +252,7 @@ class Approval:
         """Give the resolution to whoever waits. Call it once only."""
         self._ended.set_result(resolution)
 
-    def _rule(self, decision: Decision, digest: str) -> Rule | None:
+    def _rule(self, decision: Decision, digest: str, arguments: JsonObject) -> Rule | None:
         if isinstance(decision, AllowAlways):
             for proposal in self.proposals:
                 if proposal.id == decision.rule_id:
@@ -259,18 +261,22 @@ class Approval:
         if isinstance(decision, AllowForConversation):
             if self.tool.always_asked is not None:
                 raise WrongUse("You are asked about every call of this tool.", "Allow it once.")
-            return self._conversation_rule(digest)
+            return self._conversation_rule(digest, arguments)
         return None
 
-    def _conversation_rule(self, digest: str) -> Rule:
+    def _conversation_rule(self, digest: str, arguments: JsonObject) -> Rule:
         """Return a rule for the whole tool; for a far-reaching tool only for what the call showed."""
+        # Imported late: most runs ask nothing.
+        from desktop_agent.permissions.rule_proposals import with_words
+
         pattern = None
         if self.tool.effects & _FAR_REACHING:
             as_shown = digest == self.digest and self.proposals
             pattern = self.proposals[0].pattern if as_shown else ArgumentsPattern(digest=digest)
         scope = RuleScope.CONVERSATION
         allow, answers = RuleEffect.ALLOW, self._asked_by
-        return Rule(effect=allow, tool=self.tool.identity, pattern=pattern, scope=scope, answers=answers)
+        rule = Rule(effect=allow, tool=self.tool.identity, pattern=pattern, scope=scope, answers=answers)
+        return with_words((rule,), arguments)[0]
 
 
 class AnswerStatus(StrEnum):

@@ -178,8 +178,8 @@ async def test_of_a_tool_that_reaches_far_only_what_was_shown_is_allowed(make_to
     unshown = broker.open(Approval(new_id(), use(), tool)).resolution_of(AllowForConversation()).rule
     assert edited is not None
     assert unshown is not None
-    assert edited.pattern == ArgumentsPattern(digest=tool.digest({"path": "b"}))
-    assert unshown.pattern == ArgumentsPattern(digest=tool.digest({"path": "a"}))
+    assert edited.pattern == ArgumentsPattern(digest=tool.digest({"path": "b"}), words="b")
+    assert unshown.pattern == ArgumentsPattern(digest=tool.digest({"path": "a"}), words="a")
 
 
 async def test_a_rule_decides_once_and_never_over_a_person(tool: AnyTool) -> None:
