@@ -20,10 +20,19 @@ if [ "${1:-}" = --suits ]; then
     exit
 fi
 
+if [ -n "${PYTHON:-}" ]; then
+    if ! suits "$PYTHON"; then
+        echo "PYTHON names $PYTHON, which is no Python 3.11 to 3.14. Name another one, or none." >&2
+        exit 1
+    fi
+    echo "$PYTHON"
+    exit
+fi
+
 first=
-for candidate in ${PYTHON:-} python3 python3.14 python3.13 python3.12 python3.11 python /usr/bin/python3; do
+for candidate in python3 python3.14 python3.13 python3.12 python3.11 python /usr/bin/python3; do
     suits "$candidate" || continue
-    if [ "$candidate" = "${PYTHON:-}" ] || is_fast "$candidate"; then
+    if is_fast "$candidate"; then
         echo "$candidate"
         exit
     fi

@@ -64,3 +64,9 @@ def test_the_one_that_is_named_is_taken(pythons: Pythons) -> None:
 def test_this_python_suits() -> None:
     assert subprocess.run([SCRIPT, "--suits", sys.executable], check=False).returncode == 0
     assert subprocess.run([SCRIPT, "--suits", "/nowhere/python3"], check=False).returncode != 0
+
+
+def test_one_that_is_named_and_does_not_suit_is_refused(pythons: Pythons) -> None:
+    pythons.add("python3", is_fast=True)
+    named = pythons.add("own", suits=False)
+    assert pythons.found(named).startswith(f"PYTHON names {named}, which is no Python 3.11 to 3.14.")
