@@ -64,6 +64,10 @@ def test_a_damaged_file_is_written_anew(file, damaged):
     assert load_appearance(settings(file))[:2] == ("dark", 130)
 
 
+def test_a_folder_that_cannot_be_looked_into_holds_nothing(tmp_path):
+    assert load_appearance(WindowStateFile(tmp_path / ("long" * 100))) == USUAL
+
+
 @pytest.mark.parametrize(("written", "zoom"), [(1, 50), (100000, 300), (math.nan, 50)])
 def test_a_zoom_that_nobody_could_read_is_bounded(file, written, zoom):
     file.write_text(json.dumps({"look/zoom": written}))

@@ -18,7 +18,7 @@ class WindowStateFile:
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / "window.json"
-        self._values = _read(self._path) if self._path.exists() else _read_old(folder / "window.ini")
+        self._values = _read(self._path)
         self._writer: ThreadPoolExecutor | None = None
 
     def text(self, name: str) -> str:
@@ -52,8 +52,15 @@ class WindowStateFile:
 
 
 def _read(path: Path) -> dict[str, object]:
-    with suppress(OSError, ValueError, TypeError, RecursionError):
-        return cast("dict[str, object]", {**json.loads(path.read_bytes())})
+    """Return what was saved; nothing where the file cannot be read or is damaged."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return _read_old(path.with_suffix(".ini"))
+    except OSError:
+        return {}
+    with suppress(ValueError, TypeError, RecursionError):
+        return cast("dict[str, object]", {**json.loads(data)})
     return {}
 
 
