@@ -24,6 +24,7 @@ from desktop_agent.types.engine_events import (
 from desktop_agent.types.errors import RemedyAction, Sentence, join_remedy
 from desktop_agent.types.messages import Message, Role
 from desktop_agent.types.provider_events import StopReason
+from desktop_agent.types.tool_calls import source_in_sentence
 
 EMPTY_ANSWER = Sentence("The model ended its answer without saying anything.")
 CONTENT_FILTERED = Sentence("The provider's content filter withheld the rest of this answer.")
@@ -188,7 +189,7 @@ REDONE = Sentence("Changes were redone. The model is told before it goes on.")
 UNDONE = Sentence("Changes were undone. The model is told before it goes on.")
 NOT_ANSWERED = Sentence("The question was not answered.")
 _OUTSIDE_CONTENT = (
-    "Content from “{source}” came in. You are asked again about calls that could send data or run something, even if a "
+    "Content from {source} came in. You are asked again about calls that could send data or run something, even if a "
     "rule allows them."
 )
 _MAX_PATHS = 3
@@ -247,7 +248,7 @@ def notice_for(event: Event) -> NoticeText | None:
         case CheckpointRestored():
             return _restore_notice(event)
         case OutsideContentArrived():
-            return NoticeText(Sentence(_OUTSIDE_CONTENT, {"source": event.name}))
+            return NoticeText(Sentence(_OUTSIDE_CONTENT, {"source": source_in_sentence(event.kind, event.name)}))
         case _:
             return _agent_notice(event)
 

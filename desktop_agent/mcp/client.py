@@ -176,7 +176,7 @@ class McpClient:
                 ) from error
             if is_answer_too_large(error):
                 raise self._error(
-                    "The answer of the server “{server}” is too large to be read.",
+                    "The answer of the server “{server}” is too large to be read; its work may have taken effect.",
                     "Ask for less at once, or let the server offer less: it may have an option for that.",
                 ) from error
             values = {"server": self.lifecycle.server.title, "why": describe_error(error, self.log)}

@@ -28,7 +28,7 @@ MAX_LOG_MESSAGE_BYTES = 50_000
 MAX_BATCH = 100
 PARSE_IN_THREAD_BYTES = 4_000
 SERVER_FAILED = -32099
-"""In place of -32000, which servers use for any failure, and the library for a lost connection."""
+"""In place of a server's own -32000, which the library uses for a lost connection, and ANSWER_TOO_LARGE."""
 ANSWER_TOO_LARGE = -32098
 """Of an answer with more than MAX_VALUES values, which is not read."""
 MAX_DEPTH = 200
@@ -118,7 +118,7 @@ def _bound_message(message: "JSONRPCMessage", size: int, count: int) -> "JSONRPC
     if isinstance(message, JSONRPCResponse):
         result = bound_lists(replace_unknown_content(message.result))
         return message if result == message.result else message.model_copy(update={"result": result})
-    if isinstance(message, JSONRPCError) and message.error.code == CONNECTION_CLOSED:
+    if isinstance(message, JSONRPCError) and message.error.code in {CONNECTION_CLOSED, ANSWER_TOO_LARGE}:
         return with_error_code(message, SERVER_FAILED)
     if isinstance(message, JSONRPCRequest) and count > MAX_REQUEST_VALUES:
         # The library replies by itself that the parameters are missing.

@@ -34,7 +34,7 @@ from desktop_agent.types.permissions import (
     RuleScope,
     Subject,
 )
-from desktop_agent.types.tool_calls import Effect, UntrustedSource
+from desktop_agent.types.tool_calls import Effect, UntrustedSource, source_in_sentence
 
 
 async def resolve_line_folders(subjects: tuple[Subject, ...], workspace: str | None) -> tuple[Subject, ...]:
@@ -75,11 +75,11 @@ def _resolve_line_folder(subject: Subject, workspace: str) -> Subject:
 SUSPENDED_EFFECTS = frozenset({Effect.NETWORK, Effect.EXECUTE})
 
 _REASON = (
-    "Content from “{outsider}” came into this conversation. It may try to mislead the model, so you are asked about "
+    "Content from {outsider} came into this conversation. It may try to mislead the model, so you are asked about "
     "calls that could send data or run something, even if a rule allows them."
 )
 _REASON_SEVERAL = (
-    "Content from “{outsider}” and {count} more came into this conversation. It may try to mislead the model, so you "
+    "Content from {outsider} and {count} more came into this conversation. It may try to mislead the model, so you "
     "are asked about calls that could send data or run something, even if a rule allows them."
 )
 
@@ -121,7 +121,8 @@ class UntrustedContent:
         """What is asked about because of this content, and why."""
         if not self.sources:
             return NOTHING_SUSPENDED
-        values = {"outsider": self.sources[-1].name, "count": str(len(self.sources) - 1)}
+        last = self.sources[-1]
+        values = {"outsider": source_in_sentence(last.kind, last.name), "count": str(len(self.sources) - 1)}
         return Suspension(SUSPENDED_EFFECTS, Sentence(_REASON_SEVERAL if len(self.sources) > 1 else _REASON, values))
 
 

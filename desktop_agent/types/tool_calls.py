@@ -167,6 +167,11 @@ class UntrustedSource:
         return self.kind == other.kind and (self.id == other.id if self.id else self.name == other.name)
 
 
+def source_in_sentence(kind: str, name: str) -> Sentence | str:
+    """Return the name of an untrusted source for a sentence: the title of a server is quoted, others speak already."""
+    return Sentence("“{server}”", {"server": name}) if kind == "mcp" else name
+
+
 @dataclass(frozen=True, slots=True)
 class FileChanges:
     """Changes of a call to files of the workspace, by relative paths; a folder ends in a slash.

@@ -5901,16 +5901,16 @@ Neu:
         <translation>Verbinden Sie erst ein Modell.</translation>
     </message>
     <message>
-        <source>Content from “{outsider}” and {count} more came into this conversation. It may try to mislead the model, so you are asked about calls that could send data or run something, even if a rule allows them.</source>
-        <translation>Inhalte von „{outsider}“ und aus weiteren Quellen ({count}) kamen in diese Unterhaltung. Sie könnten das Modell in die Irre führen; daher werden Sie nach Aufrufen gefragt, die Daten senden oder etwas ausführen könnten, auch wenn eine Regel sie erlaubt.</translation>
+        <source>Content from {outsider} and {count} more came into this conversation. It may try to mislead the model, so you are asked about calls that could send data or run something, even if a rule allows them.</source>
+        <translation>Inhalte von {outsider} und aus weiteren Quellen ({count}) kamen in diese Unterhaltung. Sie könnten das Modell in die Irre führen; daher werden Sie nach Aufrufen gefragt, die Daten senden oder etwas ausführen könnten, auch wenn eine Regel sie erlaubt.</translation>
     </message>
     <message>
-        <source>Content from “{outsider}” came into this conversation. It may try to mislead the model, so you are asked about calls that could send data or run something, even if a rule allows them.</source>
-        <translation>Inhalte von „{outsider}“ kamen in diese Unterhaltung. Sie könnten das Modell in die Irre führen; daher werden Sie nach Aufrufen gefragt, die Daten senden oder etwas ausführen könnten, auch wenn eine Regel sie erlaubt.</translation>
+        <source>Content from {outsider} came into this conversation. It may try to mislead the model, so you are asked about calls that could send data or run something, even if a rule allows them.</source>
+        <translation>Inhalte von {outsider} kamen in diese Unterhaltung. Sie könnten das Modell in die Irre führen; daher werden Sie nach Aufrufen gefragt, die Daten senden oder etwas ausführen könnten, auch wenn eine Regel sie erlaubt.</translation>
     </message>
     <message>
-        <source>Content from “{source}” came in. You are asked again about calls that could send data or run something, even if a rule allows them.</source>
-        <translation>Inhalte von „{source}“ kamen herein. Sie werden wieder nach Aufrufen gefragt, die Daten senden oder etwas ausführen könnten, auch wenn eine Regel sie erlaubt.</translation>
+        <source>Content from {source} came in. You are asked again about calls that could send data or run something, even if a rule allows them.</source>
+        <translation>Inhalte von {source} kamen herein. Sie werden wieder nach Aufrufen gefragt, die Daten senden oder etwas ausführen könnten, auch wenn eine Regel sie erlaubt.</translation>
     </message>
     <message>
         <source>Content of the kind “{kind}” is not known and was kept as it is.</source>
@@ -7267,8 +7267,8 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Die Antwort ist länger als {limit} Zeichen.</translation>
     </message>
     <message>
-        <source>The answer of the server “{server}” is too large to be read.</source>
-        <translation>Die Antwort des Servers „{server}“ ist zu groß, um gelesen zu werden.</translation>
+        <source>The answer of the server “{server}” is too large to be read; its work may have taken effect.</source>
+        <translation>Die Antwort des Servers „{server}“ ist zu groß, um gelesen zu werden; seine Arbeit kann sich trotzdem ausgewirkt haben.</translation>
     </message>
     <message>
         <source>The answer of “{host}” does not describe a version.</source>
@@ -10045,6 +10045,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>“{seq}” is not a place in a run.</source>
         <translation>„{seq}“ ist keine Stelle in einem Lauf.</translation>
+    </message>
+    <message>
+        <source>“{server}”</source>
+        <translation>„{server}“</translation>
     </message>
     <message>
         <source>“{tool}”</source>

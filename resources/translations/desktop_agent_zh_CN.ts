@@ -5900,16 +5900,16 @@ New:
         <translation>请先连接模型。</translation>
     </message>
     <message>
-        <source>Content from “{outsider}” and {count} more came into this conversation. It may try to mislead the model, so you are asked about calls that could send data or run something, even if a rule allows them.</source>
-        <translation>来自“{outsider}”以及另外 {count} 处的内容进入了此对话。这些内容可能试图误导模型，因此可能发送数据或运行内容的调用都会询问您，即使有规则允许。</translation>
+        <source>Content from {outsider} and {count} more came into this conversation. It may try to mislead the model, so you are asked about calls that could send data or run something, even if a rule allows them.</source>
+        <translation>来自{outsider}以及另外 {count} 处的内容进入了此对话。这些内容可能试图误导模型，因此可能发送数据或运行内容的调用都会询问您，即使有规则允许。</translation>
     </message>
     <message>
-        <source>Content from “{outsider}” came into this conversation. It may try to mislead the model, so you are asked about calls that could send data or run something, even if a rule allows them.</source>
-        <translation>来自“{outsider}”的内容进入了此对话。这些内容可能试图误导模型，因此可能发送数据或运行内容的调用都会询问您，即使有规则允许。</translation>
+        <source>Content from {outsider} came into this conversation. It may try to mislead the model, so you are asked about calls that could send data or run something, even if a rule allows them.</source>
+        <translation>来自{outsider}的内容进入了此对话。这些内容可能试图误导模型，因此可能发送数据或运行内容的调用都会询问您，即使有规则允许。</translation>
     </message>
     <message>
-        <source>Content from “{source}” came in. You are asked again about calls that could send data or run something, even if a rule allows them.</source>
-        <translation>来自“{source}”的内容进入了对话。可能发送数据或运行内容的调用会再次询问您，即使有规则允许。</translation>
+        <source>Content from {source} came in. You are asked again about calls that could send data or run something, even if a rule allows them.</source>
+        <translation>来自{source}的内容进入了对话。可能发送数据或运行内容的调用会再次询问您，即使有规则允许。</translation>
     </message>
     <message>
         <source>Content of the kind “{kind}” is not known and was kept as it is.</source>
@@ -7266,8 +7266,8 @@ This replaces what is there ({size} bytes).</source>
         <translation>回答超过 {limit} 个字符。</translation>
     </message>
     <message>
-        <source>The answer of the server “{server}” is too large to be read.</source>
-        <translation>服务器“{server}”的回答过大，无法读取。</translation>
+        <source>The answer of the server “{server}” is too large to be read; its work may have taken effect.</source>
+        <translation>服务器“{server}”的回答过大，无法读取；它所做的操作可能已经生效。</translation>
     </message>
     <message>
         <source>The answer of “{host}” does not describe a version.</source>
@@ -10044,6 +10044,10 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>“{seq}” is not a place in a run.</source>
         <translation>“{seq}”不是运行中的位置。</translation>
+    </message>
+    <message>
+        <source>“{server}”</source>
+        <translation>“{server}”</translation>
     </message>
     <message>
         <source>“{tool}”</source>

@@ -285,7 +285,7 @@ class AttachmentRow(QScrollArea):
         self.setVisible(bool(self._entries))
 
     def _remove_all(self) -> None:
-        """Remove all chips. What stands for words in the text stays."""
+        """Remove all attachments, pasted texts too."""
         for entry in tuple(self._entries):
             self._discard_entry(entry)
         self.lost.emit()

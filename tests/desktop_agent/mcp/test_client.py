@@ -257,6 +257,6 @@ async def test_the_remedy_for_a_question_that_is_no_call_speaks_of_no_call(tmp_p
 
 async def test_an_answer_that_is_too_large_is_no_refusal(tmp_path):
     async with program([sys.executable, str(RAW), "too-large"], tmp_path) as live:
-        with pytest.raises(ToolFailed, match="is too large to be read") as caught:
+        with pytest.raises(ToolFailed, match="is too large to be read; its work may have taken effect") as caught:
             await live.tools()
         assert "let the server offer less" in str(caught.value.remedy)

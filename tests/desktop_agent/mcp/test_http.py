@@ -65,6 +65,7 @@ async def outcome(answer: Any) -> tuple[str, int]:
         (lambda call, _: as_json(seen_result(99)), "it answers another question"),
         (lambda call, _: as_json(failed(None, -32700)), "refused: boom"),
         (lambda call, _: as_json(failed(call, -32000)), "refused: boom"),
+        (lambda call, _: as_json(failed(call, -32098)), "refused: boom"),
         (lambda call, _: as_json(failed(call, -32000), 500), "refused: boom"),
         (lambda call, _: (500, {}, b"oops"), ENDED),
         (lambda call, _: as_json(failed("server-error", -32600), 404), ENDED),

@@ -69,3 +69,10 @@ def test_a_source_of_which_only_the_name_is_known_is_the_known_one_of_that_name(
     # The other way round it may be another server of that name.
     trusted = UntrustedContent((), (named,))
     assert trusted.with_source(known).sources == (known,)
+
+
+def test_the_title_of_a_server_is_quoted_and_what_describes_itself_is_not() -> None:
+    server = NO_UNTRUSTED_CONTENT.with_source(UntrustedSource("mcp", "crash", "1"))
+    imported = server.with_source(UntrustedSource("file", "an imported conversation", "import"))
+    assert str(server.suspension.why).startswith("Content from “crash” came into")
+    assert str(imported.suspension.why).startswith("Content from an imported conversation and 1 more came into")

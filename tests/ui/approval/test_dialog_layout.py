@@ -31,7 +31,7 @@ TAINTED = {
     "arguments": {"command": LINE},
     "preview": command(),
     "effects": frozenset(Effect),
-    "reasons": (Sentence("Content from “{outsider}” came in.", {"outsider": "example.org"}),) * 3,
+    "reasons": (Sentence("Content from {outsider} came in.", {"outsider": "example.org"}),) * 3,
     "untrusted_sources": ("a-site-with-quite-a-long-name.example.org",),
     "offers": OFFERS,
     "undoable": False,

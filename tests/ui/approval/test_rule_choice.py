@@ -15,7 +15,7 @@ from ui.bridge.permissions import RuleOffer
 
 WORDS = Sentence("commands that begin with “{command}”", {"command": "git push"})
 OFFERS = (RuleOffer("here", WORDS, "/work"), RuleOffer("always", WORDS))
-TAINTED = (Sentence("Content from “{outsider}” came in.", {"outsider": "example.org"}),)
+TAINTED = (Sentence("Content from {outsider} came in.", {"outsider": "example.org"}),)
 
 
 def press(driver, key, modifiers=Qt.KeyboardModifier.NoModifier):
@@ -155,8 +155,8 @@ def test_the_reason_is_shown_and_read_to_a_screen_reader(qtbot):
     driver = Driver(qtbot)
     driver.show(call(reasons=TAINTED, untrusted_sources=("example.org",)))
 
-    assert driver.dialog._reasons.accessible_text == "Content from “example.org” came in."
-    assert "Content from “example.org” came in." in driver.dialog.accessibleDescription()
+    assert driver.dialog._reasons.accessible_text == "Content from example.org came in."
+    assert "Content from example.org came in." in driver.dialog.accessibleDescription()
 
 
 def test_what_came_from_outside_can_be_trusted(qtbot):

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class WindowStateFile:
-    """It is written in a thread, in the order in which values are saved: the disk may need seconds.
+    """The file, read once and written in a thread, in the order in which values are saved: the disk may need seconds.
 
     QSettings cannot do that: it lets no other thread run Python while it waits for the disk.
     """
@@ -73,6 +73,6 @@ def _read_old(path: Path) -> dict[str, object]:
     old = QSettings(str(path), QSettings.Format.IniFormat)
     values = {name: old.value(name) for name in old.allKeys()}
     return {
-        name: value.toBase64().toStdString() if isinstance(value, QByteArray) else value
+        name: value.toBase64().toStdString() if isinstance(value, QByteArray) else str(value)
         for name, value in values.items()
     }
