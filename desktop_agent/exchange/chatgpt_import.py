@@ -9,10 +9,11 @@ publishes no schema.
 import json
 import re
 from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import Any, cast
 
 from desktop_agent.exchange.foreign_tree import EPOCH, Draft, Overview, TreeBuilder, conversation_tree
-from desktop_agent.exchange.foreign_values import fenced_code, flag_in, list_in, moment_in, object_in, text_in
+from desktop_agent.exchange.foreign_values import fenced_code, flag_in, list_in, moment_in, object_in, text_in, texts_in
 from desktop_agent.exchange.import_report import ImportReport
 from desktop_agent.types.blocks import (
     Block,
@@ -69,19 +70,15 @@ def read_chatgpt_conversation(raw: dict[str, Any], find_picture: FindPicture, re
 
 def _in_order(mapping: dict[str, Any]) -> Iterator[str]:
     """Yield the ids, each after its parent; children in the order that it has them in, which is that of versions."""
-    children = {
-        id_: [child for child in list_in(mapping[id_], "children") if isinstance(child, str)] for id_ in mapping
-    }
-    below = {child for listed in children.values() for child in listed}
-    seen: set[str] = set()
+    children = {id_: texts_in(node, "children") for id_, node in mapping.items()}
+    below = set(chain.from_iterable(children.values()))
     for start in (*(id_ for id_ in mapping if id_ not in below), *mapping):
         waiting = [start]
         while waiting:
             id_ = waiting.pop()
-            if id_ in children and id_ not in seen:
-                seen.add(id_)
+            if id_ in children:
                 yield id_
-                waiting += reversed(children[id_])
+                waiting += reversed(children.pop(id_))
 
 
 class _MessageReader:
@@ -142,11 +139,9 @@ class _MessageReader:
             return [ToolUse(id=id_, name=recipient[:_MAX_NAME_LENGTH], input=_arguments(content))]
         match text_in(content, "content_type"):
             case "thoughts":
-                text = "\n\n".join(filter(None, map(_thought, list_in(content, "thoughts"))))
-                return [Thinking(text=text, provider=PROGRAM)] if text else []
+                return _thinking("\n\n".join(filter(None, map(_thought, list_in(content, "thoughts")))))
             case "reasoning_recap":
-                text = text_in(content, "content")
-                return [Thinking(text=text, provider=PROGRAM)] if text else []
+                return _thinking(text_in(content, "content"))
             case "code":
                 return [Text(text=fenced_code(text_in(content, "text"), text_in(content, "language")))]
             case "text" | "multimodal_text":
@@ -241,6 +236,10 @@ class _MessageReader:
 def _texts(text: str) -> Iterator[Text]:
     if text:
         yield Text(text=text)
+
+
+def _thinking(text: str) -> list[Block]:
+    return [Thinking(text=text, provider=PROGRAM)] if text else []
 
 
 def _thought(thought: object) -> str:

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -170,9 +170,7 @@ class TreeBuilder:
             )
             for entry_id, parent in parents_first(parents, self.report)
         )
-        head_draft = self.draft(head)
-        if head_draft is None and drafts:
-            head_draft = drafts[-1]
+        head_draft = self.draft(head) or next(reversed(drafts), None)
         return messages, ids[head_draft.id] if head_draft else None
 
     def _resolved_parents(self, drafts: list[Draft]) -> Iterator[tuple[str, str | None]]:
@@ -310,11 +308,18 @@ class Thread:
         self.tail = draft.id
         return True
 
+    def add_prompt(
+        self, entry_id: str, role: Role, created_at: datetime, blocks: Iterable[Block], author: str | None = None
+    ) -> Draft | None:
+        """Put a prompt, or instructions, after the tail; None without content, or if there are too many messages."""
+        draft = Draft(entry_id, role, created_at, blocks=list(blocks), injected_by=author)
+        return draft if draft.blocks and self.add(draft) else None
+
     def close_answer(self) -> None:
         """Let the next block begin another answer."""
         self._answer = None
 
-    def add_block(self, entry_id: str, created_at: datetime, block: Block) -> Draft | None:
+    def add_block(self, entry_id: str, created_at: datetime, block: Block, model: str = "") -> Draft | None:
         """Put a block at the end of the answer that is open, else of a new one; None if there are too many messages."""
         is_open = self._answer is not None and self._answer.id == self.tail
         if not is_open and not self.add(Draft(entry_id, Role.ASSISTANT, created_at)):
@@ -322,6 +327,7 @@ class Thread:
         draft = self._answer
         if draft is not None:
             draft.blocks.append(block)
+            draft.model = draft.model or model or None
             self._calls.note(draft, block)
         return draft
 

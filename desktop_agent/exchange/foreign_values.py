@@ -32,6 +32,17 @@ def text_in(value: object, *path: str) -> str:
     return inner if isinstance(inner, str) else ""
 
 
+def texts_in(value: object, *path: str) -> list[str]:
+    """Return the texts in the list at a path of keys."""
+    return [item for item in list_in(value, *path) if isinstance(item, str)]
+
+
+def parts_in(value: object, *path: str) -> list[Any]:
+    """Return the list at a path of keys; of a text there, which stands for a list, the text alone."""
+    inner = _value_at(value, path)
+    return [inner] if isinstance(inner, str) else list_in(inner)
+
+
 def flag_in(value: object, *path: str) -> bool:
     """Return whether there is a true at a path of keys."""
     return _value_at(value, path) is True

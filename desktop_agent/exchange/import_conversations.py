@@ -214,12 +214,13 @@ class ConversationImport:
     def _find_picture(self, file_id: str, name: str) -> Image | None:
         member = self._by_file_id.get(file_id)
         data = self._member_bytes(member) if member is not None else None
-        media_type = detect_media_type(data) if data is not None else None
-        size = read_image_size(data) if data is not None else None
-        if data is None or media_type is None or size is None:
+        if member is None or data is None:
+            return None
+        media_type, size = detect_media_type(data), read_image_size(data)
+        if media_type is None or size is None:
             return None
         digest = hashlib.sha256(data).hexdigest()
-        self._pictures[digest] = member or ""
+        self._pictures[digest] = member
         self.report.pictures += 1
         source = StoredSource(digest=digest, media_type=media_type, size=len(data), width=size[0], height=size[1])
         return Image(source=source, name=" ".join(name.split())[:200] or None)

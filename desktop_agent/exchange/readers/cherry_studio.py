@@ -10,13 +10,14 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from datetime import datetime
+from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar
 
 from desktop_agent.exchange.foreign_tree import EPOCH, Draft, Overview
 from desktop_agent.exchange.foreign_values import fenced_code, list_in, object_in, object_of, parse_time, text_in
 from desktop_agent.exchange.import_report import Omission
-from desktop_agent.exchange.readers.content import picture_from_url, short_title, tool_call, usage_of
+from desktop_agent.exchange.readers.content import omission_of, picture_from_url, short_title, tool_call, usage_of
 from desktop_agent.exchange.readers.files import NotReadable, open_file, parse_json
 from desktop_agent.exchange.readers.reader import (
     LIMITS,
@@ -35,7 +36,6 @@ from desktop_agent.types.messages import MessageState, Role
 _PROGRAM = "cherry-studio"
 _ENTRY = "data.json"
 _DEPTH = 1
-_HIDDEN_BLOCKS = frozenset({"translation", "citation", "error", "unknown", "compact", "file", "video"})
 
 
 class CherryStudioReader(HistoryReader):
@@ -87,10 +87,9 @@ class CherryStudioReader(HistoryReader):
         if topic is None:
             raise NotReadable("it is not in the newest backup")
         messages = list_in(topic, "messages")
-        ids = {block_id for message in messages for block_id in list_in(message, "blocks") if isinstance(block_id, str)}
         blocks = {text_in(block, "id"): object_of(block) for block in list_in(backup, "indexedDB", "message_blocks")}
         overview = _overview(conversation_id, messages, _topic_names(backup))
-        reader = _Messages(reading, {key: blocks[key] for key in ids if key in blocks})
+        reader = _Messages(reading, blocks)
         for message in messages:
             reader.add(object_of(message))
         return ReadConversation(overview, reader.tree, reader.thread.tail)
@@ -153,53 +152,55 @@ def _model(message: object) -> str:
 class _Messages(ThreadReader):
     def __init__(self, reading: Reading, blocks: dict[str, dict[str, Any]]) -> None:
         super().__init__(reading)
-        self._parts = blocks
+        self._parts_by_id = blocks
         self._prompts: set[str] = set()
 
     def add(self, message: dict[str, Any]) -> None:
         """Add the next message. Answers to the same prompt are versions; the selected one, else the first, goes on."""
         message_id, role = text_in(message, "id"), text_in(message, "role")
-        time = parse_time(message.get("createdAt")) or EPOCH
-        if message.get("type") == "clear" or role not in {"user", "assistant", "system"} or not message_id:
-            self.report.omit(Omission.HIDDEN, "clear" if message.get("type") == "clear" else role)
+        kind = "clear" if message.get("type") == "clear" else role
+        if kind not in {"user", "assistant", "system"} or not message_id:
+            self.report.omit(Omission.HIDDEN, kind)
             return
-        parts = [self._parts[key] for key in list_in(message, "blocks") if isinstance(key, str) and key in self._parts]
-        if not parts and text_in(message, "content").strip():
-            # Before version 5 of the data, a message had its text itself.
-            parts = [{"type": "main_text", "content": text_in(message, "content")}]
+        time = parse_time(message.get("createdAt")) or EPOCH
         self.thread.close_answer()
         if role == "assistant":
-            self._add_answer(message, message_id, time, parts)
+            self._add_answer(message, message_id, time)
             return
-        blocks = [block for part in parts for block in self._blocks(part)]
-        if blocks and self.thread.add(Draft(message_id, Role(role), time, None, blocks)):
+        blocks = chain.from_iterable(map(self._blocks, self._parts(message)))
+        if self.thread.add_prompt(message_id, Role(role), time, blocks):
             self._prompts.add(message_id)
 
-    def _add_answer(
-        self, message: dict[str, Any], message_id: str, time: datetime, parts: list[dict[str, Any]]
-    ) -> None:
+    def _parts(self, message: dict[str, Any]) -> list[dict[str, Any]]:
+        keys = (key for key in list_in(message, "blocks") if isinstance(key, str))
+        parts = [self._parts_by_id[key] for key in keys if key in self._parts_by_id]
+        text = text_in(message, "content")
+        if not parts and text.strip():
+            # Before version 5 of the data, a message had its text itself.
+            return [{"type": "main_text", "content": text}]
+        return parts
+
+    def _add_answer(self, message: dict[str, Any], message_id: str, time: datetime) -> None:
         prompt_id, tail = text_in(message, "askId"), self.thread.tail
         is_version = prompt_id in self._prompts and tail != prompt_id
         if is_version:
             self.thread.tail = prompt_id
+        self._add_blocks(message, message_id, time)
+        if is_version and message.get("foldSelected") is not True:
+            self.thread.tail = tail
+
+    def _add_blocks(self, message: dict[str, Any], message_id: str, time: datetime) -> None:
         draft: Draft | None = None
-        for number, part in enumerate(parts):
+        for number, part in enumerate(self._parts(message)):
             for block in self._blocks(part):
-                draft = self.thread.add_block(message_id if draft is None else f"{message_id}-{number}", time, block)
+                block_id = message_id if draft is None else f"{message_id}-{number}"
+                draft = self.thread.add_block(block_id, time, block, _model(message))
                 if draft is None:
                     return
-                draft.model = _model(message) or None
                 if isinstance(block, ToolUse) and part.get("content") is not None:
                     self.thread.add_result(_result(block.id, part["content"], text_in(part, "status")), time)
         if draft is not None:
-            is_stopped = text_in(message, "status") in {"paused", "error"}
-            draft.state = MessageState.INTERRUPTED if is_stopped else MessageState.COMPLETE
-            usage = object_in(message, "usage")
-            draft.usage = usage_of(
-                {"input_tokens": usage.get("prompt_tokens"), "output_tokens": usage.get("completion_tokens")}
-            )
-        if is_version and message.get("foldSelected") is not True:
-            self.thread.tail = tail
+            _complete(draft, message)
 
     def _blocks(self, part: dict[str, Any]) -> Iterator[Block]:
         kind, text = text_in(part, "type"), text_in(part, "content")
@@ -217,7 +218,14 @@ class _Messages(ThreadReader):
             case "tool" if text_in(part, "id"):
                 yield tool_call(_PROGRAM, part["id"], text_in(part, "toolName") or "tool", object_in(part, "arguments"))
             case _:
-                self.report.omit(Omission.HIDDEN if kind in _HIDDEN_BLOCKS else Omission.UNKNOWN, kind)
+                self.report.omit(omission_of(_PROGRAM, kind), kind)
+
+
+def _complete(draft: Draft, message: dict[str, Any]) -> None:
+    is_stopped = text_in(message, "status") in {"paused", "error"}
+    draft.state = MessageState.INTERRUPTED if is_stopped else MessageState.COMPLETE
+    usage = object_in(message, "usage")
+    draft.usage = usage_of(input_tokens=usage.get("prompt_tokens"), output_tokens=usage.get("completion_tokens"))
 
 
 def _result(call_id: str, content: Any, status: str) -> ToolResult:

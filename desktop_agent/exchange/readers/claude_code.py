@@ -12,14 +12,15 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import chain
 from os import fstat
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar
 
 from desktop_agent.exchange.foreign_tree import Calls, Draft, Overview, TreeBuilder
-from desktop_agent.exchange.foreign_values import list_in, object_in, object_of, parse_time, text_in
+from desktop_agent.exchange.foreign_values import list_in, object_in, object_of, parse_time, parts_in, text_in
 from desktop_agent.exchange.import_report import Omission
-from desktop_agent.exchange.readers.content import is_hidden, picture, short_title, sum_of, tool_call, usage_of
+from desktop_agent.exchange.readers.content import omission_of, picture, short_title, sum_of, tool_call, usage_of
 from desktop_agent.exchange.readers.files import (
     NotReadable,
     file_id,
@@ -183,8 +184,7 @@ class _Head:
 
 
 def _first_text(content: object) -> str:
-    parts: list[Any] = [content] if isinstance(content, str) else list_in(content)
-    texts = [part if isinstance(part, str) else text_in(part, "text") for part in parts]
+    texts = [part if isinstance(part, str) else text_in(part, "text") for part in parts_in(content)]
     return next((shown for text in texts if (shown := _shown_text(text)[0].strip())), "")
 
 
@@ -248,9 +248,7 @@ class _BlockReader:
             yield from self._other_blocks(part, kind)
 
     def result(self, part: object, call_id: str) -> ToolResult:
-        content = object_of(part).get("content")
-        pieces: list[Any] = [content] if isinstance(content, str) else list_in(part, "content")
-        blocks = [block for piece in pieces for block in self._result_parts(piece)]
+        blocks = list(chain.from_iterable(map(self._result_parts, parts_in(part, "content"))))
         outcome = Outcome.SUCCEEDED
         if object_of(part).get("is_error") is True:
             is_denied = any(isinstance(block, Text) and block.text.startswith(_DENIAL) for block in blocks[:1])
@@ -319,7 +317,7 @@ class _Session:
             self._read_message({**entry, "isMeta": prompt.get("isMeta"), "message": message}, entry_id, "user")
         else:
             name = text_in(entry, "subtype") or text_in(entry, "attachment", "type") or kind
-            self._pass_over(entry, Omission.HIDDEN if is_hidden(_PROGRAM, kind) else Omission.UNKNOWN, name)
+            self._pass_over(entry, omission_of(_PROGRAM, kind), name)
 
     def _read_message(self, entry: dict[str, Any], entry_id: str, kind: str) -> None:
         if self.tree.knows(entry_id):
@@ -344,12 +342,15 @@ class _Session:
         time = self._time or datetime.now(UTC)
         draft = Draft(entry_id, role, time, text_in(entry, "parentUuid") or None, blocks)
         if draft.parent is None and self._is_side(entry):
-            # The work of a subagent is a branch beside the result of the call that it works for.
-            prompt = "".join(block.text for block in blocks if isinstance(block, Text))
-            caller = self._calls.caller(self._call_id) or self._callers_by_prompt.get(prompt)
-            draft.parent = caller.id if caller else self.tail
+            draft.parent = self._beginning_of_side(blocks)
             draft.injected_by = "subagent" if role is Role.USER else None
         return draft
+
+    def _beginning_of_side(self, blocks: list[Block]) -> str | None:
+        """Return what the work of a subagent follows: it is a branch beside the result of the call that it is for."""
+        prompt = "".join(block.text for block in blocks if isinstance(block, Text))
+        caller = self._calls.caller(self._call_id) or self._callers_by_prompt.get(prompt)
+        return caller.id if caller else self.tail
 
     def _read_prompt(self, entry: dict[str, Any], entry_id: str) -> None:
         if entry.get("isMeta") is True:
@@ -359,15 +360,11 @@ class _Session:
         if entry.get("isCompactSummary") is True and self.tree.draft(text_in(entry, "parentUuid")) is not None:
             self._pass_over(entry, Omission.SUMMARY)
             return
-        content = object_in(entry, "message").get("content")
-        parts: list[Any] = [content] if isinstance(content, str) else list_in(content)
-        answered = self._add_results(entry, [part for part in parts if text_in(part, "type") == "tool_result"])
-        blocks = [
-            block
-            for part in parts
-            if text_in(part, "type") != "tool_result"
-            for block in self._blocks.prompt_blocks(part)
-        ]
+        parts = parts_in(entry, "message", "content")
+        results = [part for part in parts if text_in(part, "type") == "tool_result"]
+        answered = self._add_results(entry, results)
+        others = (part for part in parts if text_in(part, "type") != "tool_result")
+        blocks = list(chain.from_iterable(map(self._blocks.prompt_blocks, others)))
         if self._is_interruption(entry, blocks):
             blocks = []
         if answered is not None and not blocks:
@@ -437,11 +434,9 @@ def _complete(draft: Draft, message: dict[str, Any]) -> None:
     usage = object_in(message, "usage")
     read, written = usage.get("cache_read_input_tokens"), usage.get("cache_creation_input_tokens")
     known = usage_of(
-        {
-            "input_tokens": sum_of((usage.get("input_tokens"), read, written)),
-            "output_tokens": usage.get("output_tokens"),
-            "cache_read_tokens": read,
-            "cache_write_tokens": written,
-        }
+        input_tokens=sum_of((usage.get("input_tokens"), read, written)),
+        output_tokens=usage.get("output_tokens"),
+        cache_read_tokens=read,
+        cache_write_tokens=written,
     )
     draft.usage = known or draft.usage

@@ -22,8 +22,15 @@ from typing import Any, BinaryIO, ClassVar
 from desktop_agent.exchange.foreign_tree import EPOCH, Draft, Overview, Thread, TreeBuilder
 from desktop_agent.exchange.foreign_values import list_in, object_in, object_of, parse_time, text_in
 from desktop_agent.exchange.import_report import Omission
-from desktop_agent.exchange.readers.codex_calls import PROGRAM, custom_call, plain_output, shell_call
-from desktop_agent.exchange.readers.content import is_hidden, picture, picture_from_url, short_title, usage_of
+from desktop_agent.exchange.readers.codex_calls import PROGRAM, custom_call, plain_output, shell_call, web_search
+from desktop_agent.exchange.readers.content import (
+    omission_of,
+    picture,
+    picture_from_url,
+    short_title,
+    unread_part,
+    usage_of,
+)
 from desktop_agent.exchange.readers.files import (
     NotReadable,
     file_id,
@@ -41,17 +48,7 @@ from desktop_agent.exchange.readers.reader import (
     Reading,
     found_conversation,
 )
-from desktop_agent.types.blocks import (
-    Block,
-    Outcome,
-    ResultPart,
-    ServerStep,
-    Text,
-    Thinking,
-    ToolResult,
-    ToolUse,
-    Unknown,
-)
+from desktop_agent.types.blocks import Block, Outcome, ResultPart, Text, Thinking, ToolResult, ToolUse
 from desktop_agent.types.messages import MessageState, Role
 
 _SUFFIX = ".jsonl"
@@ -299,7 +296,7 @@ class _Rollout:
             case "compacted":
                 self.report.omit(Omission.SUMMARY)
             case _:
-                self.report.omit(Omission.HIDDEN if is_hidden(PROGRAM, kind) else Omission.UNKNOWN, kind)
+                self.report.omit(omission_of(PROGRAM, kind), kind)
 
     def _read_meta(self, meta: dict[str, Any]) -> None:
         self.thread_id = text_in(meta, "id")
@@ -339,13 +336,11 @@ class _Rollout:
             case "token_count" if self._answer is not None:
                 usage = object_in(event, "info", "last_token_usage")
                 known = usage_of(
-                    {
-                        "input_tokens": usage.get("input_tokens"),
-                        "output_tokens": usage.get("output_tokens"),
-                        "cache_read_tokens": usage.get("cached_input_tokens"),
-                        "reasoning_tokens": usage.get("reasoning_output_tokens"),
-                        "total_tokens": usage.get("total_tokens"),
-                    }
+                    input_tokens=usage.get("input_tokens"),
+                    output_tokens=usage.get("output_tokens"),
+                    cache_read_tokens=usage.get("cached_input_tokens"),
+                    reasoning_tokens=usage.get("reasoning_output_tokens"),
+                    total_tokens=usage.get("total_tokens"),
                 )
                 self._answer.usage = known or self._answer.usage
             case _:
@@ -368,10 +363,9 @@ class _Rollout:
         return f"{self.thread_id}-item-{self._count}" if self._author else f"item-{self._count}"
 
     def _add_block(self, block: Block) -> None:
-        draft = self.thread.add_block(self._item_id, self._time, block)
+        draft = self.thread.add_block(self._item_id, self._time, block, self._model)
         if draft is not None:
             self._agents.note_call(draft, block)
-            draft.model = draft.model or self._model or None
             self._answer = draft
 
     def _read_message(self, item: dict[str, Any]) -> None:
@@ -381,9 +375,9 @@ class _Rollout:
             for block in self._message_blocks(parts):
                 self._add_block(block)
         elif role == "user":
-            draft = Draft(self._item_id, Role.USER, self._time, blocks=list(self._message_blocks(parts)))
-            draft.injected_by = self._author
-            if draft.blocks and self.thread.add(draft):
+            blocks = self._message_blocks(parts)
+            draft = self.thread.add_prompt(self._item_id, Role.USER, self._time, blocks, self._author)
+            if draft is not None:
                 self._prompts.append(draft)
                 self.overview.title = self.overview.title or short_title(_prompt_of(item))
         else:
@@ -414,17 +408,11 @@ class _Rollout:
             case "custom_tool_call" if call_id:
                 yield custom_call(call_id, text_in(item, "name"), text_in(item, "input"))
             case "web_search_call":
-                action = object_in(item, "action")
-                words = next((text_in(action, key) for key in ("query", "url", "pattern") if text_in(action, key)), "")
-                # Under this program's name, so that it is sent to no server.
-                yield ServerStep(provider=PROGRAM, name="web_search", text=words, raw=item)
+                yield web_search(item)
             case "image_generation_call":
                 yield from picture(text_in(item, "result"), self._reading)
-            case _ if is_hidden(PROGRAM, kind):
-                self.report.omit(Omission.HIDDEN, kind)
             case _:
-                self.report.omit(Omission.UNKNOWN, kind)
-                yield Unknown(raw=item)
+                yield from unread_part(PROGRAM, kind, item, self.report)
 
     def _reasoning(self, item: dict[str, Any]) -> Iterator[Block]:
         parts = [*list_in(item, "summary"), *list_in(item, "content")]

@@ -4,10 +4,10 @@ import re
 import shlex
 from typing import Any
 
-from desktop_agent.exchange.foreign_values import list_in, object_in, object_of
+from desktop_agent.exchange.foreign_values import object_in, object_of, text_in, texts_in
 from desktop_agent.exchange.readers.content import tool_call
 from desktop_agent.exchange.readers.files import parse_json
-from desktop_agent.types.blocks import ToolUse
+from desktop_agent.types.blocks import ServerStep, ToolUse
 
 PROGRAM = "codex"
 _EXIT_CODE = re.compile(r"(?:Exit code: |Process exited with code )(-?\d+)")
@@ -30,13 +30,20 @@ def shell_call(call_id: str, name: str, arguments: object, raw: str) -> ToolUse:
     if arguments != values:
         return tool_call(PROGRAM, call_id, name, raw)
     key = "cmd" if name == "exec_command" else "command"
-    words = [word for word in list_in(values, key) if isinstance(word, str)]
+    words = texts_in(values, key)
     if words[:1] == ["apply_patch"] and len(words) == 2:
         return custom_call(call_id, "apply_patch", words[1])
     if words:
         is_shell = len(words) == 3 and words[1] in {"-lc", "-c"}
         values = {**values, key: words[2] if is_shell else shlex.join(words)}
     return tool_call(PROGRAM, call_id, name, values)
+
+
+def web_search(item: dict[str, Any]) -> ServerStep:
+    """Return a search of the service's own; under this program's name, so that it is sent to no server."""
+    action = object_in(item, "action")
+    words = text_in(action, "query") or text_in(action, "url") or text_in(action, "pattern")
+    return ServerStep(provider=PROGRAM, name="web_search", text=words, raw=item)
 
 
 def custom_call(call_id: str, name: str, text: str) -> ToolUse:

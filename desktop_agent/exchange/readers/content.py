@@ -3,7 +3,7 @@
 import base64
 import binascii
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from typing import Any, cast
@@ -11,9 +11,9 @@ from typing import Any, cast
 from pydantic import ValidationError
 
 from desktop_agent.data_files import load_table
-from desktop_agent.exchange.import_report import Omission
+from desktop_agent.exchange.import_report import ImportReport, Omission
 from desktop_agent.exchange.readers.reader import Reading
-from desktop_agent.types.blocks import Base64Source, Image, JsonObject, ToolUse, detect_media_type
+from desktop_agent.types.blocks import Base64Source, Block, Image, JsonObject, Text, ToolUse, Unknown, detect_media_type
 from desktop_agent.types.provider_events import Usage
 
 _MAX_TITLE_LENGTH = 80
@@ -51,9 +51,22 @@ def _program_words() -> Mapping[str, Any]:
     return load_table(__name__, "program_words.toml")
 
 
-def is_hidden(program: str, kind: str) -> bool:
-    """Return whether entries of this kind are what the program keeps for itself."""
-    return kind in _program_words()["hidden"].get(program, ())
+def omission_of(program: str, kind: str) -> Omission:
+    """Return how unread entries of this kind are counted: as what the program keeps for itself, or as unknown."""
+    return Omission.HIDDEN if kind in _program_words()["hidden"].get(program, ()) else Omission.UNKNOWN
+
+
+def unread_part(program: str, kind: str, part: object, report: ImportReport) -> Iterator[Unknown]:
+    """Count a part of a message that has no block of its own, and yield it as it is if its kind is not known."""
+    omission = omission_of(program, kind)
+    report.omit(omission, kind)
+    if omission is Omission.UNKNOWN:
+        yield Unknown(raw=part)
+
+
+def first_text(blocks: Iterable[Block]) -> str:
+    """Return the first text among the blocks, or ""."""
+    return next((block.text for block in blocks if isinstance(block, Text)), "")
 
 
 def tool_call(program: str, call_id: str, name: str, arguments: object) -> ToolUse:
@@ -72,7 +85,7 @@ def tool_call(program: str, call_id: str, name: str, arguments: object) -> ToolU
     return ToolUse(id=call_id, name=known["name"], input=renamed)
 
 
-def usage_of(values: Mapping[str, object]) -> Usage | None:
+def usage_of(**values: object) -> Usage | None:
     """Return the usage with these fields where they are whole numbers; None without any."""
     numbers = {
         key: value

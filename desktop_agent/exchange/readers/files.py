@@ -62,17 +62,21 @@ def sorted_entries(folder: Path) -> list[os.DirEntry[str]]:
 def locate(roots: Iterable[Path], conversation_id: str, suffixes: tuple[str, ...]) -> tuple[Path, Path]:
     """Return the file that an id made by `file_id` names, and its root. No link is followed. Raises NotReadable."""
     parts = conversation_id.split("/")
-    if any(part in {"", ".", ".."} or os.sep in part or ":" in part or "\0" in part for part in parts):
+    if not all(map(_is_plain_name, parts)):
         raise NotReadable("its id is not the name of a file")
     for root in roots:
-        folders = [root.joinpath(*parts[:depth]) for depth in range(1, len(parts))]
-        if any(folder.is_symlink() for folder in folders):
+        stem = root.joinpath(*parts)
+        if any(folder.is_symlink() for folder in stem.parents[: len(parts) - 1]):
             continue
         for suffix in suffixes:
-            path = root.joinpath(*parts[:-1], parts[-1] + suffix)
+            path = stem.with_name(stem.name + suffix)
             if os.path.lexists(path):
                 return path, root
     raise NotReadable("it is not there any more")
+
+
+def _is_plain_name(part: str) -> bool:
+    return part not in {"", ".", ".."} and not any(mark in part for mark in (os.sep, ":", "\0"))
 
 
 def file_id(root: Path, path: Path, suffix: str) -> str:

@@ -12,14 +12,14 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import datetime
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar
 
 from desktop_agent.exchange.foreign_tree import EPOCH, Calls, Draft, Overview, TreeBuilder
 from desktop_agent.exchange.foreign_values import list_in, object_in, object_of, parse_time, text_in
 from desktop_agent.exchange.import_report import ImportReport, Omission
-from desktop_agent.exchange.readers.content import picture, short_title, sum_of, tool_call, usage_of
+from desktop_agent.exchange.readers.content import omission_of, picture, short_title, sum_of, tool_call, usage_of
 from desktop_agent.exchange.readers.files import (
     NotReadable,
     file_id,
@@ -83,17 +83,11 @@ class GeminiCliReader(HistoryReader):
 
     def _describe(self, session_id: str, file: BinaryIO, changed: datetime) -> FoundConversation | None:
         log = _Log(ImportReport())
-        is_whole = file.read(2).startswith(b"{\n")
-        if is_whole:
+        if file.read(2) == b"{\n":
             file.seek(0)
             log.read(object_of(parse_json(file.read(self._limits.document))))
-        for entry in () if is_whole else read_head_objects(file, _HEAD):
-            log.read(entry)
-            if log.prompt and log.model:
-                break
-        for line in [] if is_whole else read_tail(file, _TAIL):
-            if line.startswith(b'{"$set"'):
-                log.read({"$set": {**object_in(parse_json(line), "$set"), "messages": None}})
+        else:
+            log.read_ends(file)
         if not log.prompt or log.overview.get("kind") == "subagent":
             return None
         return found_conversation(session_id, self._overview(session_id, log), changed)
@@ -182,6 +176,16 @@ class _Log:
         for record_id, record in self._records.items():
             yield record_id, record, self._parents[record_id]
 
+    def read_ends(self, file: BinaryIO) -> None:
+        """Read the first entries, until a prompt and a model are known, and the last changes of what is known."""
+        for entry in read_head_objects(file, _HEAD):
+            self.read(entry)
+            if self.prompt and self.model:
+                break
+        for line in read_tail(file, _TAIL):
+            if line.startswith(b'{"$set"'):
+                self.read({"$set": {**object_in(parse_json(line), "$set"), "messages": None}})
+
     def read(self, entry: dict[str, Any]) -> None:
         """Read the next entry, or a whole file of the older kind."""
         changes = object_in(entry, "$set")
@@ -191,15 +195,17 @@ class _Log:
         elif isinstance(entry.get("id"), str):
             self._put(entry)
         elif changes:
-            self._replace(list_in(changes, "messages"))
-            self.overview |= {key: value for key, value in changes.items() if key != "messages"}
+            self._replace(_records_in(changes))
+            self._note(changes)
         elif "sessionId" in entry:
-            self.overview |= {key: value for key, value in entry.items() if key != "messages"}
-            for message in list_in(entry, "messages"):
-                if isinstance(object_of(message).get("id"), str):
-                    self._put(object_of(message))
+            self._note(entry)
+            for record in _records_in(entry):
+                self._put(record)
         else:
             self.report.omit(Omission.UNKNOWN, next(iter(entry), ""))
+
+    def _note(self, values: dict[str, Any]) -> None:
+        self.overview |= {key: value for key, value in values.items() if key != "messages"}
 
     def _put(self, record: dict[str, Any]) -> None:
         """Store a message, or its newer state."""
@@ -210,23 +216,32 @@ class _Log:
         self.current.setdefault(record_id)
         self.model = text_in(record, "model") or self.model
         if not self.prompt and record.get("type") == "user":
-            shown = record.get("displayContent") or record.get("content")
-            texts = [text_in(part, "text").strip() for part in _parts(shown)]
-            self.prompt = next((text for text in texts if text and not text.startswith(_CONTEXT)), "")
+            self.prompt = _prompt_of(record)
 
-    def _replace(self, messages: list[Any]) -> None:
+    def _replace(self, records: list[dict[str, Any]]) -> None:
         """Apply a new list of messages: what is new in front of known ones is a summary."""
-        records = [object_of(message) for message in messages if isinstance(object_of(message).get("id"), str)]
         known = [index for index, record in enumerate(records) if record["id"] in self._records]
         if records:
             self.current = {records[index]["id"]: None for index in known}
+        last_known = max(known, default=0)
         for index, record in enumerate(records):
             if record["id"] in self._records:
                 continue
-            if known and index < known[-1]:
+            if index < last_known:
                 self.report.omit(Omission.SUMMARY)
             else:
                 self._put(record)
+
+
+def _records_in(entry: dict[str, Any]) -> list[dict[str, Any]]:
+    messages = map(object_of, list_in(entry, "messages"))
+    return [message for message in messages if isinstance(message.get("id"), str)]
+
+
+def _prompt_of(record: dict[str, Any]) -> str:
+    shown = record.get("displayContent") or record.get("content")
+    texts = [text_in(part, "text").strip() for part in _parts(shown)]
+    return next((text for text in texts if text and not text.startswith(_CONTEXT)), "")
 
 
 def _parts(content: object) -> list[dict[str, Any]]:
@@ -263,8 +278,7 @@ class _Messages:
             case "gemini":
                 self._add_answer(record_id, record, parent)
             case kind:
-                known = kind in {"info", "error", "warning"}
-                self._report.omit(Omission.HIDDEN if known else Omission.UNKNOWN, kind)
+                self._report.omit(omission_of(_PROGRAM, kind), kind)
                 self.tree.pass_over(record_id, parent)
 
     def add_agent(self, log: _Log, call_id: str) -> None:
@@ -288,25 +302,16 @@ class _Messages:
             self.tree.pass_over(record_id, parent)
 
     def _add_answer(self, record_id: str, record: dict[str, Any], parent: str | None) -> None:
-        draft = Draft(record_id, Role.ASSISTANT, self._time, parent, model=text_in(record, "model") or None)
-        parts = _parts(record.get("content"))
-        if not any(part.get("thought") for part in parts):
-            draft.blocks.extend(_thoughts(record))
         calls = [object_of(call) for call in list_in(record, "toolCalls") if text_in(call, "id")]
-        ids = {text_in(call, "id") for call in calls}
-        for part in parts:
-            if text_in(part, "functionCall", "id") not in ids or "functionCall" not in part:
-                draft.blocks.extend(self._blocks(part))
-        draft.blocks.extend(tool_call(_PROGRAM, call["id"], text_in(call, "name"), call.get("args")) for call in calls)
+        draft = Draft(record_id, Role.ASSISTANT, self._time, parent, list(self._answer_blocks(record, calls)))
+        draft.model = text_in(record, "model") or None
         tokens = object_in(record, "tokens")
         draft.usage = usage_of(
-            {
-                "input_tokens": tokens.get("input"),
-                "output_tokens": sum_of((tokens.get("output"), tokens.get("thoughts"))),
-                "cache_read_tokens": tokens.get("cached"),
-                "reasoning_tokens": tokens.get("thoughts"),
-                "total_tokens": tokens.get("total"),
-            }
+            input_tokens=tokens.get("input"),
+            output_tokens=sum_of((tokens.get("output"), tokens.get("thoughts"))),
+            cache_read_tokens=tokens.get("cached"),
+            reasoning_tokens=tokens.get("thoughts"),
+            total_tokens=tokens.get("total"),
         )
         if not self.tree.add(draft):
             return
@@ -317,22 +322,34 @@ class _Messages:
             if _AGENT.fullmatch(agent := text_in(call, "agentId")):
                 self.agents.append((agent, call["id"]))
 
+    def _answer_blocks(self, record: dict[str, Any], calls: list[dict[str, Any]]) -> Iterator[Block]:
+        parts = _parts(record.get("content"))
+        if not any(part.get("thought") for part in parts):
+            yield from _thoughts(record)
+        ids = {text_in(call, "id") for call in calls}
+        for part in parts:
+            if text_in(part, "functionCall", "id") not in ids or "functionCall" not in part:
+                yield from self._blocks(part)
+        for call in calls:
+            yield tool_call(_PROGRAM, call["id"], text_in(call, "name"), call.get("args"))
+
     def _add_result(self, record_id: str, call: dict[str, Any]) -> None:
         outcome = _OUTCOMES.get(text_in(call, "status"))
         if outcome is None:
             return
-        content: list[ResultPart] = []
-        for part in _parts(call.get("result")) or _parts(call.get("resultDisplay")):
-            response = object_in(part, "functionResponse", "response")
-            text = text_in(response, "output") or text_in(response, "error") or text_in(part, "text")
-            if text:
-                content.append(Text(text=text))
-            nested = list_in(part, "functionResponse", "parts")
-            content.extend(image for piece in [part, *nested] for image in self._images(piece))
+        parts = _parts(call.get("result")) or _parts(call.get("resultDisplay"))
+        content = list(chain.from_iterable(map(self._result_parts, parts)))
         result = ToolResult(tool_use_id=call["id"], content=content, outcome=outcome)
         message = self._calls.add_result(result, self._time)
         if message is not None:
             self.tails[record_id] = message.id
+
+    def _result_parts(self, part: dict[str, Any]) -> Iterator[ResultPart]:
+        response = object_in(part, "functionResponse", "response")
+        if text := text_in(response, "output") or text_in(response, "error") or text_in(part, "text"):
+            yield Text(text=text)
+        for piece in (part, *list_in(part, "functionResponse", "parts")):
+            yield from self._images(piece)
 
     def _blocks(self, part: dict[str, Any]) -> Iterator[Block]:
         text, call = text_in(part, "text"), object_in(part, "functionCall")

@@ -7,13 +7,14 @@ message.rs (contents of messages). From documentation alone: the places, `GOOSE_
 
 from collections.abc import Iterator
 from datetime import datetime
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar
 
-from desktop_agent.exchange.foreign_tree import EPOCH, Draft, Overview
+from desktop_agent.exchange.foreign_tree import EPOCH, Overview
 from desktop_agent.exchange.foreign_values import list_in, object_in, object_of, parse_time, text_in
 from desktop_agent.exchange.import_report import Omission
-from desktop_agent.exchange.readers.content import is_hidden, picture, short_title, tool_call
+from desktop_agent.exchange.readers.content import first_text, picture, short_title, tool_call, unread_part
 from desktop_agent.exchange.readers.files import file_id, locate, modified_at, open_file, parse_json, read_head_objects
 from desktop_agent.exchange.readers.foreign_database import ForeignDatabase, Row, list_rows, read_database
 from desktop_agent.exchange.readers.reader import (
@@ -24,7 +25,7 @@ from desktop_agent.exchange.readers.reader import (
     ThreadReader,
     found_conversation,
 )
-from desktop_agent.types.blocks import Block, Image, Outcome, ResultPart, Text, Thinking, ToolResult, Unknown
+from desktop_agent.types.blocks import Block, Image, Outcome, ResultPart, Text, Thinking, ToolResult
 from desktop_agent.types.messages import Role
 
 _PROGRAM = "goose"
@@ -168,17 +169,21 @@ class _Session(ThreadReader):
         parts = [object_of(part) for part in list_in(message, "content")]
         if text_in(message, "role") == "assistant":
             self.thread.close_answer()
-            for part in parts:
-                for block in self._blocks(part):
-                    self.thread.add_block(message_id, time, block)
-            return
+            for block in chain.from_iterable(map(self._blocks, parts)):
+                self.thread.add_block(message_id, time, block)
+        else:
+            self._read_prompt(message_id, parts, time)
+
+    def _read_prompt(self, message_id: str, parts: list[dict[str, Any]], time: datetime) -> None:
+        """Read what the person wrote; in the same message are the results of the calls before it."""
+        blocks: list[Block] = []
         for part in parts:
             if text_in(part, "type") == "toolResponse":
                 self.thread.add_result(self._result(part), time)
-        blocks = [block for part in parts if part.get("type") != "toolResponse" for block in self._blocks(part)]
-        if blocks and self.thread.add(Draft(message_id, Role.USER, time, None, blocks)):
-            text = next((block.text for block in blocks if isinstance(block, Text)), "")
-            self.overview.title = self.overview.title or short_title(text)
+            else:
+                blocks += self._blocks(part)
+        if self.thread.add_prompt(message_id, Role.USER, time, blocks):
+            self.overview.title = self.overview.title or short_title(first_text(blocks))
 
     def _blocks(self, part: dict[str, Any]) -> Iterator[Block]:
         kind = text_in(part, "type")
@@ -196,11 +201,8 @@ class _Session(ThreadReader):
                 yield tool_call(_PROGRAM, text_in(part, "id"), text_in(call, "name") or "tool", arguments)
             case "text" | "thinking":
                 self.report.omit(Omission.HIDDEN, "empty")
-            case _ if is_hidden(_PROGRAM, kind):
-                self.report.omit(Omission.HIDDEN, kind)
             case _:
-                self.report.omit(Omission.UNKNOWN, kind)
-                yield Unknown(raw=part)
+                yield from unread_part(_PROGRAM, kind, part, self.report)
 
     def _images(self, part: object) -> tuple[Image, ...]:
         return picture(text_in(part, "data"), self._reading)
@@ -211,13 +213,15 @@ class _Session(ThreadReader):
         value = object_in(result, "value")
         pieces = list_in(value, "content") if value else list_in(result, "value")
         content: list[ResultPart] = [Text(text=text_in(result, "error"))] if text_in(result, "error") else []
-        for piece in pieces:
-            if text_in(piece, "type") == "image":
-                content.extend(self._images(piece))
-            elif text := text_in(piece, "text") or text_in(piece, "resource", "text"):
-                content.append(Text(text=text))
-            else:
-                self.report.omit(Omission.UNKNOWN, text_in(piece, "type"))
+        content += chain.from_iterable(map(self._result_parts, pieces))
         failed = text_in(result, "status") == "error" or value.get("isError") is True
         outcome = Outcome.FAILED if failed else Outcome.SUCCEEDED
         return ToolResult(tool_use_id=text_in(part, "id"), content=content, outcome=outcome)
+
+    def _result_parts(self, piece: object) -> Iterator[ResultPart]:
+        if text_in(piece, "type") == "image":
+            yield from self._images(piece)
+        elif text := text_in(piece, "text") or text_in(piece, "resource", "text"):
+            yield Text(text=text)
+        else:
+            self.report.omit(Omission.UNKNOWN, text_in(piece, "type"))

@@ -7,10 +7,11 @@ the places, and `~/jan` before 0.6. A folder that a person chose is not found.
 
 from collections.abc import Iterator
 from datetime import datetime
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar
 
-from desktop_agent.exchange.foreign_tree import Draft, Overview
+from desktop_agent.exchange.foreign_tree import EPOCH, Overview
 from desktop_agent.exchange.foreign_values import list_in, object_in, object_of, parse_time, text_in
 from desktop_agent.exchange.import_report import Omission
 from desktop_agent.exchange.readers.content import picture_from_url, short_title, tool_call
@@ -79,31 +80,34 @@ def _overview(thread: dict[str, Any]) -> Overview:
 class _Messages(ThreadReader):
     def __init__(self, reading: Reading, overview: Overview) -> None:
         super().__init__(reading)
-        self._overview = overview
+        self._time = overview.created_at or EPOCH
         self._count = 0
 
     def add(self, message: dict[str, Any]) -> None:
         self._count += 1
         message_id = text_in(message, "id") or f"message-{self._count}"
-        time = parse_time(message.get("created_at")) or self._overview.created_at or parse_time(1)
-        role = text_in(message, "role")
-        if time is None or role not in {"user", "assistant", "system"}:
-            self.report.omit(Omission.HIDDEN if role == "tool" else Omission.UNKNOWN, role)
-            return
-        contents = [object_of(part) for part in list_in(message, "content")]
-        if role != "assistant":
-            blocks = [block for part in contents for block in self._blocks(part)]
-            if blocks:
-                self.thread.add(Draft(message_id, Role(role), time, None, blocks))
-            return
+        time = parse_time(message.get("created_at")) or self._time
+        parts = [object_of(part) for part in list_in(message, "content")]
+        match text_in(message, "role"):
+            case "user" | "system" as role:
+                blocks = chain.from_iterable(map(self._blocks, parts))
+                self.thread.add_prompt(message_id, Role(role), time, blocks)
+            case "assistant":
+                self._add_answer(message, message_id, time, [*parts, *_older_calls(message)])
+            case role:
+                self.report.omit(Omission.HIDDEN if role == "tool" else Omission.UNKNOWN, role)
+
+    def _add_answer(
+        self, message: dict[str, Any], message_id: str, time: datetime, parts: list[dict[str, Any]]
+    ) -> None:
+        is_stopped = text_in(message, "status") in {"stopped", "error"}
         self.thread.close_answer()
-        for number, part in enumerate([*contents, *_older_calls(message)]):
+        for number, part in enumerate(parts):
             for block in self._blocks(part):
-                draft = self.thread.add_block(message_id if number == 0 else f"{message_id}-{number}", time, block)
-                if draft is not None:
-                    is_stopped = text_in(message, "status") in {"stopped", "error"}
-                    draft.state = MessageState.INTERRUPTED if is_stopped else MessageState.COMPLETE
-                    draft.model = text_in(message, "metadata", "modelId") or None
+                block_id = message_id if number == 0 else f"{message_id}-{number}"
+                draft = self.thread.add_block(block_id, time, block, text_in(message, "metadata", "modelId"))
+                if draft is not None and is_stopped:
+                    draft.state = MessageState.INTERRUPTED
                 if isinstance(block, ToolUse) and part.get("output") is not None:
                     self.thread.add_result(_result(block.id, part["output"]), time)
 

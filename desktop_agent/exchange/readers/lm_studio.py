@@ -7,13 +7,14 @@ structure. That is from examples of 2025 and 2026 alone: chats that other progra
 
 from collections.abc import Iterator
 from datetime import datetime
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar
 
-from desktop_agent.exchange.foreign_tree import Draft, Overview
+from desktop_agent.exchange.foreign_tree import Overview
 from desktop_agent.exchange.foreign_values import list_in, object_in, object_of, parse_time, text_in
 from desktop_agent.exchange.import_report import Omission
-from desktop_agent.exchange.readers.content import picture_from_url, short_title, tool_call
+from desktop_agent.exchange.readers.content import first_text, omission_of, picture_from_url, short_title, tool_call
 from desktop_agent.exchange.readers.files import file_id, locate, modified_at, open_file, parse_json
 from desktop_agent.exchange.readers.reader import (
     FoundConversation,
@@ -29,7 +30,6 @@ from desktop_agent.types.messages import Role
 _PROGRAM = "lm-studio"
 _SUFFIX = ".conversation.json"
 _DEPTH = 8
-_HIDDEN_STEPS = frozenset({"status", "debugInfoBlock", "toolStatus"})
 
 
 class LmStudioReader(HistoryReader):
@@ -117,33 +117,28 @@ class _Messages(ThreadReader):
             for step in list_in(version, "steps") or [{"type": "contentBlock", "content": list_in(version, "content")}]:
                 self._add_step(version_id, object_of(step), sender)
         elif role in {"user", "system"}:
-            blocks = [block for part in list_in(version, "content") for block in self._blocks(object_of(part))]
+            blocks = list(chain.from_iterable(map(self._blocks, map(object_of, list_in(version, "content")))))
+            self.thread.add_prompt(version_id, Role(role), self._time, blocks)
             if role == "user":
-                texts = (block.text for block in blocks if isinstance(block, Text))
-                self.prompt = self.prompt or next(texts, "")
-            if blocks:
-                self.thread.add(Draft(version_id, Role(role), self._time, None, blocks))
+                self.prompt = self.prompt or first_text(blocks)
         else:
             self.report.omit(Omission.UNKNOWN, role)
 
     def _add_step(self, version_id: str, step: dict[str, Any], sender: str) -> None:
         kind = text_in(step, "type")
         if kind != "contentBlock":
-            self.report.omit(Omission.HIDDEN if kind in _HIDDEN_STEPS else Omission.UNKNOWN, kind)
+            self.report.omit(omission_of(_PROGRAM, kind), kind)
             return
         is_thinking = text_in(step, "style", "type") == "thinking"
         for part in list_in(step, "content"):
             self._number += 1
             if text_in(part, "type") == "toolCallResult":
-                content = object_of(part).get("content")
-                text = content if isinstance(content, str) else text_in(part, "content", "text")
+                text = text_in(part, "content") or text_in(part, "content", "text")
                 result = ToolResult(tool_use_id=f"{version_id}/{_call_id(part)}", content=[Text(text=text)])
                 self.thread.add_result(result, self._time)
                 continue
             for block in self._blocks(object_of(part), version_id, is_thinking=is_thinking):
-                draft = self.thread.add_block(f"{version_id}.{self._number}", self._time, block)
-                if draft is not None:
-                    draft.model = sender or None
+                self.thread.add_block(f"{version_id}.{self._number}", self._time, block, sender)
 
     def _blocks(self, part: dict[str, Any], version_id: str = "", *, is_thinking: bool = False) -> Iterator[Block]:
         kind, text = text_in(part, "type"), text_in(part, "text")

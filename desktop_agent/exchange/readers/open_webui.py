@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from desktop_agent.exchange.foreign_tree import EPOCH, Draft, Overview, parents_first
-from desktop_agent.exchange.foreign_values import list_in, object_in, object_of, parse_time, text_in
+from desktop_agent.exchange.foreign_values import list_in, object_in, object_of, parse_time, parts_in, text_in, texts_in
 from desktop_agent.exchange.import_report import Omission
 from desktop_agent.exchange.readers.content import picture_from_url, short_title, tool_call, usage_of
 from desktop_agent.exchange.readers.files import NotReadable, parse_json
@@ -74,7 +74,7 @@ class OpenWebUiReader(HistoryReader):
         """Return a chat with all its branches."""
         row, chat = self._find(conversation_id)
         overview = _overview(row)
-        overview.model = next((model for model in list_in(chat, "models") if isinstance(model, str)), "")
+        overview.model = next(iter(texts_in(chat, "models")), "")
         messages = _Messages(reading, overview.created_at or EPOCH)
         messages.read(object_in(chat, "history", "messages"))
         current = text_in(chat, "history", "currentId")
@@ -146,36 +146,34 @@ class _Messages(ThreadReader):
 
     def _add(self, message_id: str, message: dict[str, Any]) -> None:
         time = parse_time(message.get("timestamp")) or self._time
-        role = text_in(message, "role")
-        if role not in {"user", "assistant", "system"}:
-            self.report.omit(Omission.UNKNOWN, role)
-            return
-        if role != "assistant":
-            blocks = [*self._text_blocks(message), *self._pictures(message)]
-            if blocks:
-                self.thread.add(Draft(message_id, Role(role), time, None, blocks))
-            return
+        match text_in(message, "role"):
+            case "user" | "system" as role:
+                blocks = [*self._text_blocks(message), *self._pictures(message)]
+                self.thread.add_prompt(message_id, Role(role), time, blocks)
+            case "assistant":
+                self._add_answer(message_id, message, time)
+            case role:
+                self.report.omit(Omission.UNKNOWN, role)
+
+    def _add_answer(self, message_id: str, message: dict[str, Any], time: datetime) -> None:
         draft: Draft | None = None
         for number, block in enumerate([*self._answer_blocks(message_id, message), *self._pictures(message)]):
             if isinstance(block, ToolResult):
                 self.thread.add_result(block, time)
                 continue
-            draft = self.thread.add_block(message_id if draft is None else f"{message_id}-{number}", time, block)
+            block_id = message_id if draft is None else f"{message_id}-{number}"
+            draft = self.thread.add_block(block_id, time, block, text_in(message, "model"))
             if draft is None:
                 return
-            draft.model = text_in(message, "model") or None
         if draft is not None:
             usage = object_in(message, "usage")
             draft.usage = usage_of(
-                {
-                    "input_tokens": usage.get("prompt_tokens", usage.get("input_tokens")),
-                    "output_tokens": usage.get("completion_tokens", usage.get("output_tokens")),
-                }
+                input_tokens=usage.get("prompt_tokens", usage.get("input_tokens")),
+                output_tokens=usage.get("completion_tokens", usage.get("output_tokens")),
             )
 
     def _text_blocks(self, message: dict[str, Any]) -> Iterator[Block]:
-        content = message.get("content")
-        for part in [content] if isinstance(content, str) else list_in(content):
+        for part in parts_in(message, "content"):
             text = part if isinstance(part, str) else text_in(part, "text")
             if text.strip():
                 yield Text(text=text)

@@ -17,7 +17,16 @@ from typing import Any, ClassVar
 from desktop_agent.exchange.foreign_tree import EPOCH, Draft, Overview
 from desktop_agent.exchange.foreign_values import list_in, object_in, object_of, parse_time, text_in
 from desktop_agent.exchange.import_report import Omission
-from desktop_agent.exchange.readers.content import is_hidden, picture_from_url, short_title, sum_of, tool_call, usage_of
+from desktop_agent.exchange.readers.content import (
+    first_text,
+    omission_of,
+    picture_from_url,
+    short_title,
+    sum_of,
+    tool_call,
+    unread_part,
+    usage_of,
+)
 from desktop_agent.exchange.readers.files import NotReadable, parse_json, sorted_entries
 from desktop_agent.exchange.readers.foreign_database import ForeignDatabase, Row, list_rows, read_database
 from desktop_agent.exchange.readers.reader import (
@@ -28,7 +37,7 @@ from desktop_agent.exchange.readers.reader import (
     ThreadReader,
     found_conversation,
 )
-from desktop_agent.types.blocks import Block, Image, Outcome, ResultPart, Text, Thinking, ToolResult, Unknown
+from desktop_agent.types.blocks import Block, Image, Outcome, ResultPart, Text, Thinking, ToolResult
 from desktop_agent.types.messages import MessageState, Role
 from desktop_agent.types.provider_events import StopReason
 
@@ -242,7 +251,7 @@ class _Session(ThreadReader):
             elif role == "assistant":
                 self._read_answer(entry, time)
             else:
-                self.report.omit(Omission.HIDDEN if is_hidden(_PROGRAM, role) else Omission.UNKNOWN, role)
+                self.report.omit(omission_of(_PROGRAM, role), role)
 
     def read_child(self, entries: list[_Entry], caller: Draft) -> None:
         """Read the work of a subagent as a branch beside the result of its call."""
@@ -252,10 +261,8 @@ class _Session(ThreadReader):
 
     def _read_prompt(self, entry: _Entry, time: datetime) -> None:
         blocks = [block for part in entry.parts for block in self._blocks(part, "")]
-        draft = Draft(entry.id, Role.USER, time, None, blocks, injected_by=self._author)
-        if blocks and self.thread.add(draft) and self._author is None:
-            text = next((block.text for block in blocks if isinstance(block, Text)), "")
-            self.title = self.title or short_title(text)
+        if self.thread.add_prompt(entry.id, Role.USER, time, blocks, self._author) and self._author is None:
+            self.title = self.title or short_title(first_text(blocks))
 
     def _read_answer(self, entry: _Entry, time: datetime) -> None:
         model, provider = text_in(entry.info, "modelID"), text_in(entry.info, "providerID")
@@ -263,26 +270,22 @@ class _Session(ThreadReader):
         self.thread.close_answer()
         for number, part in enumerate(entry.parts):
             for block in self._blocks(part, provider):
-                draft = self.thread.add_block(entry.id if last is None else f"{entry.id}-{number}", time, block)
-                if draft is not None:
-                    draft.model, last = model or None, draft
-            if text_in(part, "type") == "tool" and last is not None:
+                block_id = entry.id if last is None else f"{entry.id}-{number}"
+                last = self.thread.add_block(block_id, time, block, model) or last
+            if last is not None:
                 self._read_result(part, time, last)
         if self._author is None:
             self.model = model or self.model
         if last is not None:
-            last.usage = usage_of(_usage(object_in(entry.info, "tokens")))
-            last.stop_reason = _STOP_REASONS.get(text_in(entry.info, "finish"))
-            if text_in(entry.info, "error", "name") == "MessageAbortedError":
-                last.state = MessageState.INTERRUPTED
+            _complete(last, entry.info)
 
     def _blocks(self, part: dict[str, Any], provider: str) -> Iterator[Block]:
         kind, text = text_in(part, "type"), text_in(part, "text")
         match kind:
-            case "text" | "reasoning" if (
-                part.get("synthetic") is True or part.get("ignored") is True or not text.strip()
-            ):
-                self.report.omit(Omission.HIDDEN, "synthetic" if text.strip() else "empty")
+            case "text" | "reasoning" if not text.strip():
+                self.report.omit(Omission.HIDDEN, "empty")
+            case "text" | "reasoning" if part.get("synthetic") is True or part.get("ignored") is True:
+                self.report.omit(Omission.HIDDEN, "synthetic")
             case "text":
                 yield Text(text=text)
             case "reasoning":
@@ -292,17 +295,16 @@ class _Session(ThreadReader):
             case "tool" if text_in(part, "callID"):
                 arguments = object_in(part, "state").get("input")
                 yield tool_call(_PROGRAM, text_in(part, "callID"), text_in(part, "tool"), arguments)
-            case _ if is_hidden(_PROGRAM, kind):
-                self.report.omit(Omission.HIDDEN, kind)
             case _:
-                self.report.omit(Omission.UNKNOWN, kind)
-                yield Unknown(raw=part)
+                yield from unread_part(_PROGRAM, kind, part, self.report)
 
     def _images(self, file: dict[str, Any]) -> tuple[Image, ...]:
         return picture_from_url(text_in(file, "url"), self._reading, text_in(file, "filename"))
 
     def _read_result(self, part: dict[str, Any], time: datetime, caller: Draft) -> None:
         """Read the end of a call, which is in the same part; a call that did not end has none."""
+        if text_in(part, "type") != "tool":
+            return
         state, call_id = object_in(part, "state"), text_in(part, "callID")
         if child := text_in(state, "metadata", "sessionId"):
             self.children[child] = caller
@@ -316,13 +318,17 @@ class _Session(ThreadReader):
         self.thread.add_result(ToolResult(tool_use_id=call_id, content=content, outcome=outcome), time)
 
 
-def _usage(tokens: dict[str, Any]) -> dict[str, object]:
-    """Return the fields of our usage: cached input and reasoning are counted beside the rest there."""
+def _complete(draft: Draft, info: dict[str, Any]) -> None:
+    """Take what is known at the end of an answer. Cached input and reasoning are counted beside the rest there."""
+    tokens = object_in(info, "tokens")
     read, written = object_in(tokens, "cache").get("read"), object_in(tokens, "cache").get("write")
-    return {
-        "input_tokens": sum_of((tokens.get("input"), read, written)),
-        "output_tokens": sum_of((tokens.get("output"), tokens.get("reasoning"))),
-        "cache_read_tokens": read,
-        "cache_write_tokens": written,
-        "reasoning_tokens": tokens.get("reasoning"),
-    }
+    draft.usage = usage_of(
+        input_tokens=sum_of((tokens.get("input"), read, written)),
+        output_tokens=sum_of((tokens.get("output"), tokens.get("reasoning"))),
+        cache_read_tokens=read,
+        cache_write_tokens=written,
+        reasoning_tokens=tokens.get("reasoning"),
+    )
+    draft.stop_reason = _STOP_REASONS.get(text_in(info, "finish"))
+    if text_in(info, "error", "name") == "MessageAbortedError":
+        draft.state = MessageState.INTERRUPTED

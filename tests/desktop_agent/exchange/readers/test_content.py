@@ -91,8 +91,8 @@ def test_a_known_call_is_renamed_and_what_is_not_known_stays() -> None:
 
 
 def test_only_whole_numbers_are_usage() -> None:
-    assert usage_of({"input_tokens": 3, "output_tokens": "4", "total_tokens": -1}) == Usage(input_tokens=3)
-    assert usage_of({"input_tokens": None, "output_tokens": True}) is None
+    assert usage_of(input_tokens=3, output_tokens="4", total_tokens=-1) == Usage(input_tokens=3)
+    assert usage_of(input_tokens=None, output_tokens=True) is None
 
 
 def test_a_report_stays_small_and_speaks_in_sentences() -> None:
