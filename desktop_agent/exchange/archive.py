@@ -197,13 +197,10 @@ class _Zip(ImportFiles):
         except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
             raise _damaged(path, str(error)) from error
         members = self._archive.infolist()
-        if len(members) > MAX_MEMBERS:
-            self._archive.close()
-            raise _too_large()
         self._members = {member.filename: member for member in members if _is_plain_file(member)}
         # Each may be short, and members may share their bytes: what counts is the length of the file.
         texts = sum(member.file_size for name, member in self._members.items() if name.lower().endswith(".json"))
-        if _unpacks_to_too_much(texts, path.stat().st_size):
+        if len(members) > MAX_MEMBERS or _unpacks_to_too_much(texts, path.stat().st_size):
             self._archive.close()
             raise _too_large()
 

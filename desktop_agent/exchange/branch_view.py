@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from itertools import groupby
 
 from desktop_agent.types.blocks import Block, Citation, JsonObject, Summary, Text, ToolResult, ToolUse
 from desktop_agent.types.conversation_tree import ConversationTree
@@ -122,17 +123,10 @@ def _shown_parts(message: Message, results: dict[str, ToolResult]) -> Iterator[B
 
 def _joined_texts(parts: Iterable[Block | ShownCall]) -> Iterator[Block | ShownCall]:
     """Yield the parts of one message with neighbouring texts as one: servers cut cited text inside of sentences."""
-    texts: list[Text] = []
-    for part in parts:
-        if isinstance(part, Text):
-            texts.append(part)
-            continue
-        if texts:
-            yield _one_text(texts)
-            texts = []
-        yield part
-    if texts:
-        yield _one_text(texts)
+    for _, neighbours in groupby(parts, lambda part: isinstance(part, Text)):
+        run = list(neighbours)
+        texts = [part for part in run if isinstance(part, Text)]
+        yield from [_one_text(texts)] if texts else run
 
 
 def _one_text(texts: list[Text]) -> Text:

@@ -42,15 +42,16 @@ def read_claude_conversation(raw: dict[str, Any], report: ImportReport) -> Conve
     overview = Overview(title, not title, moment_in(raw, "created_at"), model=text_in(raw, "model"))
     reader = _MessageReader(report, overview)
     ids: list[str] = []
+    last: str | None = None
     for number, message in enumerate(map(object_of, list_in(raw, "chat_messages"))):
-        before = ids[-1] if ids else None
-        parent = text_in(message, "parent_message_uuid") if "parent_message_uuid" in message else before
-        ids.append(text_in(message, "uuid") or f"message {number}")
-        reader.read(message, ids[-1], None if parent in {None, "", _ROOT} else parent)
+        parent = text_in(message, "parent_message_uuid") if "parent_message_uuid" in message else last
+        last = text_in(message, "uuid") or f"message {number}"
+        ids.append(last)
+        reader.read(message, last, None if parent in {None, "", _ROOT} else parent)
     reader.tree.join_pieces()
     overview.updated_at = moment_in(raw, "updated_at") or overview.updated_at
     origin = ConversationOrigin(program=PROGRAM, id=text_in(raw, "uuid") or "\n".join(ids))
-    head = text_in(raw, "current_leaf_message_uuid") or (ids[-1] if ids else None)
+    head = text_in(raw, "current_leaf_message_uuid") or last
     return conversation_tree(origin, overview, reader.tree, head, EPOCH)
 
 

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 from desktop_agent.exchange.foreign_tree import EPOCH, Draft, Overview
 from desktop_agent.exchange.foreign_values import fenced_code, list_in, object_in, object_of, parse_time, text_in
 from desktop_agent.exchange.import_report import Omission
-from desktop_agent.exchange.readers.content import omission_of, picture_from_url, short_title, tool_call, usage_of
+from desktop_agent.exchange.readers.content import omission_of, short_title, tool_call, usage_of
 from desktop_agent.exchange.readers.files import NotReadable, open_file, parse_json
 from desktop_agent.exchange.readers.reader import (
     LIMITS,
@@ -25,10 +25,9 @@ from desktop_agent.exchange.readers.reader import (
     HistoryReader,
     Limits,
     Machine,
-    ReadConversation,
     Reading,
+    ReadResult,
     ThreadReader,
-    found_conversation,
 )
 from desktop_agent.types.blocks import Block, Json, Outcome, Text, Thinking, ToolResult, ToolUse
 from desktop_agent.types.messages import MessageState, Role
@@ -77,9 +76,9 @@ class CherryStudioReader(HistoryReader):
             topic_id, messages = text_in(topic, "id"), list_in(topic, "messages")
             if topic_id and messages:
                 overview = _overview(topic_id, messages, names)
-                yield found_conversation(topic_id, overview, message_count=len(messages))
+                yield FoundConversation.of(topic_id, overview, message_count=len(messages))
 
-    def _read(self, conversation_id: str, reading: Reading) -> ReadConversation:
+    def _read(self, conversation_id: str, reading: Reading) -> ReadResult:
         """Return a topic; answers of several models to one prompt are branches."""
         backup = self._read_backup()
         topics = (object_of(topic) for topic in list_in(backup, "indexedDB", "topics"))
@@ -92,7 +91,7 @@ class CherryStudioReader(HistoryReader):
         reader = _Messages(reading, blocks)
         for message in messages:
             reader.add(object_of(message))
-        return ReadConversation(overview, reader.tree, reader.thread.tail)
+        return ReadResult(overview, reader.tree, reader.thread.tail)
 
     def _read_backup(self) -> dict[str, Any]:
         """Return the newest backup. Raises NotReadable."""
@@ -214,7 +213,7 @@ class _Messages(ThreadReader):
             case "main_text" | "code" | "thinking":
                 self.report.omit(Omission.HIDDEN, "empty")
             case "image":
-                yield from picture_from_url(text_in(part, "url"), self._reading, text_in(part, "file", "name"))
+                yield from self._reading.picture_from_url(text_in(part, "url"), text_in(part, "file", "name"))
             case "tool" if text_in(part, "id"):
                 yield tool_call(_PROGRAM, part["id"], text_in(part, "toolName") or "tool", object_in(part, "arguments"))
             case _:

@@ -20,7 +20,7 @@ from typing import Any, BinaryIO, ClassVar
 from desktop_agent.exchange.foreign_tree import Calls, Draft, Overview, TreeBuilder
 from desktop_agent.exchange.foreign_values import list_in, object_in, object_of, parse_time, parts_in, text_in
 from desktop_agent.exchange.import_report import Omission
-from desktop_agent.exchange.readers.content import omission_of, picture, short_title, sum_of, tool_call, usage_of
+from desktop_agent.exchange.readers.content import omission_of, short_title, sum_of, tool_call, usage_of
 from desktop_agent.exchange.readers.files import (
     NotReadable,
     file_id,
@@ -31,13 +31,7 @@ from desktop_agent.exchange.readers.files import (
     read_head_objects,
     read_tail,
 )
-from desktop_agent.exchange.readers.reader import (
-    FoundConversation,
-    HistoryReader,
-    ReadConversation,
-    Reading,
-    found_conversation,
-)
+from desktop_agent.exchange.readers.reader import FoundConversation, HistoryReader, Reading, ReadResult
 from desktop_agent.types.blocks import Block, Image, Outcome, ResultPart, Text, Thinking, ToolResult, ToolUse, Unknown
 from desktop_agent.types.messages import MessageState, Role
 from desktop_agent.types.provider_events import StopReason
@@ -89,7 +83,7 @@ class ClaudeCodeReader(HistoryReader):
         )
         yield from reading.describe_files(files, _describe)
 
-    def _read(self, conversation_id: str, reading: Reading) -> ReadConversation:
+    def _read(self, conversation_id: str, reading: Reading) -> ReadResult:
         """Return a session with its branches and subagents."""
         session = _Session(reading)
         path, _ = locate(self.locations(), conversation_id, (_SUFFIX,))
@@ -97,7 +91,7 @@ class ClaudeCodeReader(HistoryReader):
             changed = modified_at(file)
             session.read(reading.objects(file))
         _read_sidechains(session, path, reading)
-        return ReadConversation(session.head.titled_overview(), session.tree, session.tail, changed)
+        return ReadResult(session.head.titled_overview(), session.tree, session.tail, changed)
 
 
 def _is_session(name: str) -> bool:
@@ -137,7 +131,7 @@ def _describe(session_id: str, file: BinaryIO, changed: datetime) -> FoundConver
             head.read_title(entry, newest=True)
     if not head.has_message and fstat(file.fileno()).st_size <= _HEAD:
         return None
-    return found_conversation(session_id, head.titled_overview(), changed)
+    return FoundConversation.of(session_id, head.titled_overview(), changed)
 
 
 @dataclass(slots=True)
@@ -221,8 +215,10 @@ class _BlockReader:
         self._report = reading.report
 
     def prompt_blocks(self, part: object) -> Iterator[Block]:
-        """Yield what a person sees of a part of a prompt."""
+        """Yield what a person sees of a part of a prompt; nothing of a result."""
         kind = "text" if isinstance(part, str) else text_in(part, "type")
+        if kind == "tool_result":
+            return
         if kind != "text":
             yield from self._other_blocks(part, kind)
             return
@@ -267,7 +263,7 @@ class _BlockReader:
             self._report.omit(Omission.UNKNOWN, kind)
 
     def _images(self, part: object) -> tuple[Image, ...]:
-        return picture(text_in(part, "source", "data"), self._reading)
+        return self._reading.picture(text_in(part, "source", "data"))
 
     def _other_blocks(self, part: object, kind: str) -> Iterator[Block]:
         if kind == "image":
@@ -361,10 +357,8 @@ class _Session:
             self._pass_over(entry, Omission.SUMMARY)
             return
         parts = parts_in(entry, "message", "content")
-        results = [part for part in parts if text_in(part, "type") == "tool_result"]
-        answered = self._add_results(entry, results)
-        others = (part for part in parts if text_in(part, "type") != "tool_result")
-        blocks = list(chain.from_iterable(map(self._blocks.prompt_blocks, others)))
+        answered = self._add_results(entry, parts)
+        blocks = list(chain.from_iterable(map(self._blocks.prompt_blocks, parts)))
         if self._is_interruption(entry, blocks):
             blocks = []
         if answered is not None and not blocks:
@@ -389,6 +383,8 @@ class _Session:
         """Put results after the answer with their calls, and return the message that has them."""
         message: Draft | None = None
         for part in parts:
+            if text_in(part, "type") != "tool_result":
+                continue
             call_id = text_in(part, "tool_use_id")
             result = self._blocks.result(part, call_id)
             message = self._calls.add_result(result, self._time or datetime.now(UTC)) or message

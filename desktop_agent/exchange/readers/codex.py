@@ -23,14 +23,7 @@ from desktop_agent.exchange.foreign_tree import EPOCH, Draft, Overview, Thread, 
 from desktop_agent.exchange.foreign_values import list_in, object_in, object_of, parse_time, text_in
 from desktop_agent.exchange.import_report import Omission
 from desktop_agent.exchange.readers.codex_calls import PROGRAM, custom_call, plain_output, shell_call, web_search
-from desktop_agent.exchange.readers.content import (
-    omission_of,
-    picture,
-    picture_from_url,
-    short_title,
-    unread_part,
-    usage_of,
-)
+from desktop_agent.exchange.readers.content import omission_of, short_title, unread_part, usage_of
 from desktop_agent.exchange.readers.files import (
     NotReadable,
     file_id,
@@ -41,13 +34,7 @@ from desktop_agent.exchange.readers.files import (
     read_head_objects,
     read_tail,
 )
-from desktop_agent.exchange.readers.reader import (
-    FoundConversation,
-    HistoryReader,
-    ReadConversation,
-    Reading,
-    found_conversation,
-)
+from desktop_agent.exchange.readers.reader import FoundConversation, HistoryReader, Reading, ReadResult
 from desktop_agent.types.blocks import Block, Outcome, ResultPart, Text, Thinking, ToolResult, ToolUse
 from desktop_agent.types.messages import MessageState, Role
 
@@ -62,15 +49,8 @@ _REQUEST = "## My request for Codex:"
 
 _CONTEXT_TAGS = (
     *("environment_context", "user_instructions", "permissions instructions", "collaboration_mode", "turn_aborted"),
-    *(
-        "skill",
-        "plugins",
-        "subagents",
-        "subagent_notification",
-        "user_shell_command",
-        "sandbox_mode",
-        "approval_policy",
-    ),
+    *("skill", "plugins", "subagents", "subagent_notification", "user_shell_command"),
+    *("sandbox_mode", "approval_policy"),
 )
 _CONTEXT = re.compile(rf"\s*(?:<(?:{'|'.join(_CONTEXT_TAGS)})>|# AGENTS\.md instructions for )")
 """The beginning of what the program itself writes as if it were the person."""
@@ -98,7 +78,7 @@ class CodexReader(HistoryReader):
 
         def describe(session_id: str, file: BinaryIO, changed: datetime) -> FoundConversation | None:
             overview = _overview(file, names, threads, reading)
-            return None if overview is None else found_conversation(session_id, overview, changed)
+            return None if overview is None else FoundConversation.of(session_id, overview, changed)
 
         yield from reading.describe_files(files, describe)
 
@@ -119,7 +99,7 @@ class CodexReader(HistoryReader):
             return {}
         return {text_in(entry, "id"): short_title(text_in(entry, "thread_name")) for entry in entries}
 
-    def _read(self, conversation_id: str, reading: Reading) -> ReadConversation:
+    def _read(self, conversation_id: str, reading: Reading) -> ReadResult:
         """Return a session; turns that were rolled back, and subagents, are branches."""
         agents = _Agents(reading)
         rollout = _Rollout(agents)
@@ -131,7 +111,7 @@ class CodexReader(HistoryReader):
         name = self._names(reading).get(rollout.thread_id)
         overview = rollout.overview
         overview.title, overview.title_is_automatic = name or overview.title, not name
-        return ReadConversation(overview, agents.tree, rollout.thread.tail, changed)
+        return ReadResult(overview, agents.tree, rollout.thread.tail, changed)
 
     def _read_agents(self, path: Path, agents: "_Agents", session: "_Rollout") -> None:
         """Read the rollouts of subagents, and of those that they started: each begins after the one of its caller."""
@@ -387,7 +367,7 @@ class _Rollout:
         for part in parts:
             text = text_in(part, "text")
             if text_in(part, "type") == "input_image":
-                yield from picture_from_url(text_in(part, "image_url"), self._reading)
+                yield from self._reading.picture_from_url(text_in(part, "image_url"))
             elif _CONTEXT.match(text) and text_in(part, "type") == "input_text":
                 self.report.omit(Omission.HIDDEN, "context")
             elif text.strip():
@@ -410,7 +390,7 @@ class _Rollout:
             case "web_search_call":
                 yield web_search(item)
             case "image_generation_call":
-                yield from picture(text_in(item, "result"), self._reading)
+                yield from self._reading.picture(text_in(item, "result"))
             case _:
                 yield from unread_part(PROGRAM, kind, item, self.report)
 
@@ -437,6 +417,6 @@ class _Rollout:
                 if text_in(part, "type") != "input_image":
                     parts.append(Text(text=text_in(part, "text")))
                 else:
-                    parts.extend(picture_from_url(text_in(part, "image_url"), self._reading))
+                    parts.extend(self._reading.picture_from_url(text_in(part, "image_url")))
         outcome = Outcome.FAILED if failed else Outcome.SUCCEEDED
         return ToolResult(tool_use_id=text_in(item, "call_id"), content=parts, outcome=outcome)

@@ -1,49 +1,24 @@
 """Turns parts of other programs' files into our blocks: texts, pictures, calls, times."""
 
-import base64
-import binascii
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
 from functools import cache
 from typing import Any, cast
 
-from pydantic import ValidationError
-
 from desktop_agent.data_files import load_table
 from desktop_agent.exchange.import_report import ImportReport, Omission
-from desktop_agent.exchange.readers.reader import Reading
-from desktop_agent.types.blocks import Base64Source, Block, Image, JsonObject, Text, ToolUse, Unknown, detect_media_type
+from desktop_agent.types.blocks import Block, JsonObject, Text, ToolUse, Unknown
 from desktop_agent.types.provider_events import Usage
 
 _MAX_TITLE_LENGTH = 80
 _MAX_NAME_LENGTH = 200
 _SPACES = re.compile(r"\s+")
-_DATA_URL = re.compile(r"data:[\w.+/-]*(?:;[\w=.-]+)*;base64,", re.IGNORECASE)
 
 
 def short_title(text: str) -> str:
     """Return the beginning of a text on one line, as the title of a conversation."""
     line = _SPACES.sub(" ", text[: 20 * _MAX_TITLE_LENGTH]).strip()
     return line if len(line) <= _MAX_TITLE_LENGTH else line[: _MAX_TITLE_LENGTH - 1].rstrip() + "…"
-
-
-def picture(data: str, reading: Reading, name: str = "") -> tuple[Image, ...]:
-    """Return a picture by its base64; none, and counted, if damaged or too large. Its content decides its type."""
-    if len(data) <= reading.limits.picture * 4 // 3 + 4:
-        with suppress(ValidationError, binascii.Error, ValueError):
-            media_type = detect_media_type(base64.b64decode(data[:64] + "=" * (-len(data[:64]) % 4)))
-            if media_type is not None:
-                source = Base64Source(media_type=media_type, data=data)
-                return (Image(source=source, name=name[:_MAX_NAME_LENGTH] or None),)
-    reading.report.omit(Omission.PICTURE)
-    return ()
-
-
-def picture_from_url(url: str, reading: Reading, name: str = "") -> tuple[Image, ...]:
-    """Return the picture of a data URL. Any other address is counted, and neither fetched nor passed on."""
-    match = _DATA_URL.match(url[:200])
-    return picture(url[match.end() :] if match else "", reading, name)
 
 
 @cache

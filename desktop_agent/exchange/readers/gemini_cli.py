@@ -19,7 +19,7 @@ from typing import Any, BinaryIO, ClassVar
 from desktop_agent.exchange.foreign_tree import EPOCH, Calls, Draft, Overview, TreeBuilder
 from desktop_agent.exchange.foreign_values import list_in, object_in, object_of, parse_time, text_in
 from desktop_agent.exchange.import_report import ImportReport, Omission
-from desktop_agent.exchange.readers.content import omission_of, picture, short_title, sum_of, tool_call, usage_of
+from desktop_agent.exchange.readers.content import omission_of, short_title, sum_of, tool_call, usage_of
 from desktop_agent.exchange.readers.files import (
     NotReadable,
     file_id,
@@ -30,13 +30,7 @@ from desktop_agent.exchange.readers.files import (
     read_head_objects,
     read_tail,
 )
-from desktop_agent.exchange.readers.reader import (
-    FoundConversation,
-    HistoryReader,
-    ReadConversation,
-    Reading,
-    found_conversation,
-)
+from desktop_agent.exchange.readers.reader import FoundConversation, HistoryReader, Reading, ReadResult
 from desktop_agent.types.blocks import Block, Image, Outcome, ResultPart, Text, Thinking, ToolResult, Unknown
 from desktop_agent.types.messages import Role
 
@@ -90,7 +84,7 @@ class GeminiCliReader(HistoryReader):
             log.read_ends(file)
         if not log.prompt or log.overview.get("kind") == "subagent":
             return None
-        return found_conversation(session_id, self._overview(session_id, log), changed)
+        return FoundConversation.of(session_id, self._overview(session_id, log), changed)
 
     def _overview(self, session_id: str, log: "_Log") -> Overview:
         """Return what is known of a session. The folder of its project lies in a file beside the chats."""
@@ -107,7 +101,7 @@ class GeminiCliReader(HistoryReader):
             overview.workspace = file.read(4096).decode("utf-8", "replace").strip()
         return overview
 
-    def _read(self, conversation_id: str, reading: Reading) -> ReadConversation:
+    def _read(self, conversation_id: str, reading: Reading) -> ReadResult:
         """Return a session; what was rewound is a branch."""
         path, _ = locate(self.locations(), conversation_id, _SUFFIXES)
         log, changed = _read_log(path, reading)
@@ -117,7 +111,7 @@ class GeminiCliReader(HistoryReader):
         if session := _NOT_IN_NAMES.sub("_", text_in(log.overview, "sessionId")):
             _read_agents(path.parent / session, messages, reading)
         head = messages.tails.get(log.last or "", log.last)
-        return ReadConversation(self._overview(conversation_id, log), messages.tree, head, changed)
+        return ReadResult(self._overview(conversation_id, log), messages.tree, head, changed)
 
 
 def _is_session(name: str) -> bool:
@@ -367,7 +361,7 @@ class _Messages:
 
     def _images(self, part: object) -> Iterator[Image]:
         if data := text_in(part, "inlineData", "data"):
-            yield from picture(data, self._reading)
+            yield from self._reading.picture(data)
 
 
 def _thoughts(record: dict[str, Any]) -> Iterator[Thinking]:

@@ -14,17 +14,10 @@ from typing import Any, BinaryIO, ClassVar
 from desktop_agent.exchange.foreign_tree import EPOCH, Overview
 from desktop_agent.exchange.foreign_values import list_in, object_in, object_of, parse_time, text_in
 from desktop_agent.exchange.import_report import Omission
-from desktop_agent.exchange.readers.content import first_text, picture, short_title, tool_call, unread_part
+from desktop_agent.exchange.readers.content import first_text, short_title, tool_call, unread_part
 from desktop_agent.exchange.readers.files import file_id, locate, modified_at, open_file, parse_json, read_head_objects
 from desktop_agent.exchange.readers.foreign_database import ForeignDatabase, Row, list_rows, read_database
-from desktop_agent.exchange.readers.reader import (
-    FoundConversation,
-    HistoryReader,
-    ReadConversation,
-    Reading,
-    ThreadReader,
-    found_conversation,
-)
+from desktop_agent.exchange.readers.reader import FoundConversation, HistoryReader, Reading, ReadResult, ThreadReader
 from desktop_agent.types.blocks import Block, Image, Outcome, ResultPart, Text, Thinking, ToolResult
 from desktop_agent.types.messages import Role
 
@@ -76,7 +69,7 @@ class GooseReader(HistoryReader):
             if text_in(row, "session_type") in _OTHER_SESSIONS:
                 reading.report.omit(Omission.HIDDEN, text_in(row, "session_type"))
                 continue
-            yield found_conversation(text_in(row, "id"), _overview_of_row(row))
+            yield FoundConversation.of(text_in(row, "id"), _overview_of_row(row))
         known = {text_in(row, "id") for row in rows}
         paths = reading.walk(self._folder, 0, lambda name: name.endswith(_SUFFIX))
         files = ((file_id(self._folder, path, _SUFFIX), path) for path in paths)
@@ -90,9 +83,9 @@ class GooseReader(HistoryReader):
         if not len(session.tree):
             return None
         session.overview.updated_at = changed
-        return found_conversation(session_id, session.overview, changed)
+        return FoundConversation.of(session_id, session.overview, changed)
 
-    def _read(self, conversation_id: str, reading: Reading) -> ReadConversation:
+    def _read(self, conversation_id: str, reading: Reading) -> ReadResult:
         session = _Session(reading)
         changed = EPOCH
         row = None
@@ -115,7 +108,7 @@ class GooseReader(HistoryReader):
                 changed = modified_at(file)
                 for entry in reading.objects(file):
                     session.read_line(entry)
-        return ReadConversation(session.overview, session.tree, session.thread.tail, changed)
+        return ReadResult(session.overview, session.tree, session.thread.tail, changed)
 
 
 def _overview_of_row(row: Row) -> Overview:
@@ -205,7 +198,7 @@ class _Session(ThreadReader):
                 yield from unread_part(_PROGRAM, kind, part, self.report)
 
     def _images(self, part: object) -> tuple[Image, ...]:
-        return picture(text_in(part, "data"), self._reading)
+        return self._reading.picture(text_in(part, "data"))
 
     def _result(self, part: dict[str, Any]) -> ToolResult:
         """Return a result; its value is a list of contents, since 1.15 an object that has it."""

@@ -6,24 +6,17 @@ the places, and `~/jan` before 0.6. A folder that a person chose is not found.
 """
 
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar
 
-from desktop_agent.exchange.foreign_tree import EPOCH, Overview
+from desktop_agent.exchange.foreign_tree import Overview
 from desktop_agent.exchange.foreign_values import list_in, object_in, object_of, parse_time, text_in
 from desktop_agent.exchange.import_report import Omission
-from desktop_agent.exchange.readers.content import picture_from_url, short_title, tool_call
+from desktop_agent.exchange.readers.content import short_title, tool_call
 from desktop_agent.exchange.readers.files import locate, modified_at, open_file, parse_json
-from desktop_agent.exchange.readers.reader import (
-    FoundConversation,
-    HistoryReader,
-    ReadConversation,
-    Reading,
-    ThreadReader,
-    found_conversation,
-)
+from desktop_agent.exchange.readers.reader import FoundConversation, HistoryReader, Reading, ReadResult, ThreadReader
 from desktop_agent.types.blocks import Block, Json, Outcome, Text, Thinking, ToolResult, ToolUse
 from desktop_agent.types.messages import MessageState, Role
 
@@ -52,11 +45,11 @@ class JanReader(HistoryReader):
         yield from reading.describe_files(files, self._describe)
 
     def _describe(self, thread_id: str, file: BinaryIO, changed: datetime) -> FoundConversation | None:
-        return found_conversation(
+        return FoundConversation.of(
             thread_id, _overview(object_of(parse_json(file.read(self._limits.document)))), changed
         )
 
-    def _read(self, conversation_id: str, reading: Reading) -> ReadConversation:
+    def _read(self, conversation_id: str, reading: Reading) -> ReadResult:
         path, _ = locate(self.locations(), f"{conversation_id}/thread", (".json",))
         overview = _overview(object_of(reading.document(path)))
         with open_file(path.with_name("messages.jsonl")) as file:
@@ -64,7 +57,7 @@ class JanReader(HistoryReader):
             messages = _Messages(reading, overview)
             for message in reading.objects(file):
                 messages.add(message)
-        return ReadConversation(overview, messages.tree, messages.thread.tail, changed)
+        return ReadResult(overview, messages.tree, messages.thread.tail, changed)
 
 
 def _overview(thread: dict[str, Any]) -> Overview:
@@ -80,7 +73,7 @@ def _overview(thread: dict[str, Any]) -> Overview:
 class _Messages(ThreadReader):
     def __init__(self, reading: Reading, overview: Overview) -> None:
         super().__init__(reading)
-        self._time = overview.created_at or EPOCH
+        self._time = overview.created_at or datetime.fromtimestamp(1, UTC)
         self._count = 0
 
     def add(self, message: dict[str, Any]) -> None:
@@ -121,7 +114,7 @@ class _Messages(ThreadReader):
             case "text" | "reasoning":
                 self.report.omit(Omission.HIDDEN, "empty")
             case "image_url":
-                yield from picture_from_url(text_in(part, "image_url", "url"), self._reading)
+                yield from self._reading.picture_from_url(text_in(part, "image_url", "url"))
             case "tool_call":
                 self._count += 1
                 call_id = text_in(part, "tool_call_id") or f"call-{self._count}"

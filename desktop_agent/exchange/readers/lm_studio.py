@@ -14,16 +14,9 @@ from typing import Any, BinaryIO, ClassVar
 from desktop_agent.exchange.foreign_tree import Overview
 from desktop_agent.exchange.foreign_values import list_in, object_in, object_of, parse_time, text_in
 from desktop_agent.exchange.import_report import Omission
-from desktop_agent.exchange.readers.content import first_text, omission_of, picture_from_url, short_title, tool_call
+from desktop_agent.exchange.readers.content import first_text, omission_of, short_title, tool_call
 from desktop_agent.exchange.readers.files import file_id, locate, modified_at, open_file, parse_json
-from desktop_agent.exchange.readers.reader import (
-    FoundConversation,
-    HistoryReader,
-    ReadConversation,
-    Reading,
-    ThreadReader,
-    found_conversation,
-)
+from desktop_agent.exchange.readers.reader import FoundConversation, HistoryReader, Reading, ReadResult, ThreadReader
 from desktop_agent.types.blocks import Block, Text, Thinking, ToolResult
 from desktop_agent.types.messages import Role
 
@@ -59,9 +52,9 @@ class LmStudioReader(HistoryReader):
         if not chat:
             self.report.omit(Omission.UNREADABLE_FILE)
         messages = list_in(chat, "messages")
-        return found_conversation(chat_id, _overview(chat), changed, len(messages)) if messages else None
+        return FoundConversation.of(chat_id, _overview(chat), changed, len(messages)) if messages else None
 
-    def _read(self, conversation_id: str, reading: Reading) -> ReadConversation:
+    def _read(self, conversation_id: str, reading: Reading) -> ReadResult:
         """Return a chat with all versions of its messages."""
         path, _ = locate(self.locations(), conversation_id, (_SUFFIX,))
         with open_file(path) as file:
@@ -73,7 +66,7 @@ class LmStudioReader(HistoryReader):
             messages.add(number, message)
         if not overview.title:
             overview.title = short_title(messages.prompt)
-        return ReadConversation(overview, messages.tree, messages.thread.tail, changed)
+        return ReadResult(overview, messages.tree, messages.thread.tail, changed)
 
 
 def _overview(chat: dict[str, Any]) -> Overview:
@@ -154,7 +147,7 @@ class _Messages(ThreadReader):
                 yield tool_call(_PROGRAM, call_id, text_in(part, "name") or "tool", object_in(part, "parameters"))
             case "file":
                 # The file lies in another folder under a name of the program's own.
-                yield from picture_from_url(text_in(part, "url"), self._reading)
+                yield from self._reading.picture_from_url(text_in(part, "url"))
             case _:
                 self.report.omit(Omission.UNKNOWN, kind)
 

@@ -17,17 +17,10 @@ from typing import Any, ClassVar
 from desktop_agent.exchange.foreign_tree import EPOCH, Draft, Overview, parents_first
 from desktop_agent.exchange.foreign_values import list_in, object_in, object_of, parse_time, parts_in, text_in, texts_in
 from desktop_agent.exchange.import_report import Omission
-from desktop_agent.exchange.readers.content import picture_from_url, short_title, tool_call, usage_of
+from desktop_agent.exchange.readers.content import short_title, tool_call, usage_of
 from desktop_agent.exchange.readers.files import NotReadable, parse_json
 from desktop_agent.exchange.readers.foreign_database import ForeignDatabase, Row, list_rows, read_database
-from desktop_agent.exchange.readers.reader import (
-    FoundConversation,
-    HistoryReader,
-    ReadConversation,
-    Reading,
-    ThreadReader,
-    found_conversation,
-)
+from desktop_agent.exchange.readers.reader import FoundConversation, HistoryReader, Reading, ReadResult, ThreadReader
 from desktop_agent.types.blocks import Block, Text, Thinking, ToolResult, Unknown
 from desktop_agent.types.messages import Role
 
@@ -68,9 +61,9 @@ class OpenWebUiReader(HistoryReader):
                 chat_id = text_in(row, "id")
                 if chat_id and chat_id not in seen:
                     seen.add(chat_id)
-                    yield found_conversation(chat_id, _overview(row))
+                    yield FoundConversation.of(chat_id, _overview(row))
 
-    def _read(self, conversation_id: str, reading: Reading) -> ReadConversation:
+    def _read(self, conversation_id: str, reading: Reading) -> ReadResult:
         """Return a chat with all its branches."""
         row, chat = self._find(conversation_id)
         overview = _overview(row)
@@ -78,7 +71,7 @@ class OpenWebUiReader(HistoryReader):
         messages = _Messages(reading, overview.created_at or EPOCH)
         messages.read(object_in(chat, "history", "messages"))
         current = text_in(chat, "history", "currentId")
-        return ReadConversation(overview, messages.tree, messages.tails.get(current))
+        return ReadResult(overview, messages.tree, messages.tails.get(current))
 
     def _find(self, chat_id: str) -> tuple[Row, dict[str, Any]]:
         for path in self.locations():
@@ -185,7 +178,7 @@ class _Messages(ThreadReader):
             if text_in(file, "type") != "image":
                 self.report.omit(Omission.HIDDEN, text_in(file, "type") or "file")
                 continue
-            yield from picture_from_url(text_in(file, "url"), self._reading, text_in(file, "name"))
+            yield from self._reading.picture_from_url(text_in(file, "url"), text_in(file, "name"))
 
     def _answer_blocks(self, message_id: str, message: dict[str, Any]) -> Iterator[Block]:
         """Yield the blocks of an answer, and the results between them."""

@@ -20,7 +20,6 @@ from desktop_agent.exchange.import_report import Omission
 from desktop_agent.exchange.readers.content import (
     first_text,
     omission_of,
-    picture_from_url,
     short_title,
     sum_of,
     tool_call,
@@ -29,14 +28,7 @@ from desktop_agent.exchange.readers.content import (
 )
 from desktop_agent.exchange.readers.files import NotReadable, parse_json, sorted_entries
 from desktop_agent.exchange.readers.foreign_database import ForeignDatabase, Row, list_rows, read_database
-from desktop_agent.exchange.readers.reader import (
-    FoundConversation,
-    HistoryReader,
-    ReadConversation,
-    Reading,
-    ThreadReader,
-    found_conversation,
-)
+from desktop_agent.exchange.readers.reader import FoundConversation, HistoryReader, Reading, ReadResult, ThreadReader
 from desktop_agent.types.blocks import Block, Image, Outcome, ResultPart, Text, Thinking, ToolResult
 from desktop_agent.types.messages import MessageState, Role
 from desktop_agent.types.provider_events import StopReason
@@ -90,7 +82,7 @@ class OpencodeReader(HistoryReader):
             if row.get("parent_id"):
                 reading.report.omit(Omission.HIDDEN, "subagent")
                 continue
-            yield found_conversation(session_id, _overview(row))
+            yield FoundConversation.of(session_id, _overview(row))
 
     def _sessions(self, reading: Reading) -> Iterator[Row]:
         for location in self.locations():
@@ -107,7 +99,7 @@ class OpencodeReader(HistoryReader):
             except (NotReadable, OSError):
                 reading.report.omit(Omission.UNREADABLE_FILE)
 
-    def _read(self, conversation_id: str, reading: Reading) -> ReadConversation:
+    def _read(self, conversation_id: str, reading: Reading) -> ReadResult:
         """Return a session, with its subagents as branches."""
         session = _Session(reading)
         row, entries = self._find(conversation_id, reading)
@@ -118,7 +110,7 @@ class OpencodeReader(HistoryReader):
         overview = _overview(row)
         overview.title = overview.title or session.title
         overview.model = overview.model or session.model
-        return ReadConversation(overview, session.tree, session.thread.tail, overview.updated_at or EPOCH)
+        return ReadResult(overview, session.tree, session.thread.tail, overview.updated_at or EPOCH)
 
     def _find(self, session_id: str, reading: Reading) -> tuple[Row, list[_Entry]]:
         """Return a session and its messages. Raises NotReadable."""
@@ -272,7 +264,7 @@ class _Session(ThreadReader):
             for block in self._blocks(part, provider):
                 block_id = entry.id if last is None else f"{entry.id}-{number}"
                 last = self.thread.add_block(block_id, time, block, model) or last
-            if last is not None:
+            if text_in(part, "type") == "tool" and last is not None:
                 self._read_result(part, time, last)
         if self._author is None:
             self.model = model or self.model
@@ -299,12 +291,10 @@ class _Session(ThreadReader):
                 yield from unread_part(_PROGRAM, kind, part, self.report)
 
     def _images(self, file: dict[str, Any]) -> tuple[Image, ...]:
-        return picture_from_url(text_in(file, "url"), self._reading, text_in(file, "filename"))
+        return self._reading.picture_from_url(text_in(file, "url"), text_in(file, "filename"))
 
     def _read_result(self, part: dict[str, Any], time: datetime, caller: Draft) -> None:
         """Read the end of a call, which is in the same part; a call that did not end has none."""
-        if text_in(part, "type") != "tool":
-            return
         state, call_id = object_in(part, "state"), text_in(part, "callID")
         if child := text_in(state, "metadata", "sessionId"):
             self.children[child] = caller

@@ -1,6 +1,9 @@
 """What every reader of another program's history offers, and the shapes in which it answers."""
 
+import base64
+import binascii
 import os
+import re
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -10,11 +13,17 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar, NamedTuple
 
+from pydantic import ValidationError
+
 from desktop_agent.exchange.foreign_tree import EPOCH, MAX_MESSAGES, Overview, Thread, TreeBuilder, conversation_tree
 from desktop_agent.exchange.import_report import ImportReport, Omission
 from desktop_agent.exchange.readers.files import NotReadable, modified_at, open_file, parse_json, sorted_entries
+from desktop_agent.types.blocks import Base64Source, Image, detect_media_type
 from desktop_agent.types.conversation_tree import ConversationOrigin, ConversationTree
 from desktop_agent.types.errors import AgentError, Sentence
+
+_MAX_NAME_LENGTH = 200
+_DATA_URL = re.compile(r"data:[\w.+/-]*(?:;[\w=.-]+)*;base64,", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +61,6 @@ class Machine:
         return self.folder("XDG_CONFIG_HOME", ".config")
 
 
-def _no_pause() -> None:
-    """Continue at once."""
-
-
 @dataclass(frozen=True, slots=True)
 class Limits:
     """How much is read at most. Sizes are in bytes; what is beyond is skipped and counted.
@@ -71,7 +76,7 @@ class Limits:
     entries: int = 400_000
     files: int = 200_000
     database_copy: int = 2_000_000_000
-    pause: Callable[[], None] = _no_pause
+    pause: Callable[[], None] = lambda: None
     """Called between the pieces that are read: it may wait, and what it raises ends the reading."""
 
 
@@ -94,21 +99,21 @@ class FoundConversation:
     message_count: int | None = None
     file_state: str = field(default="", compare=False)
 
-
-def found_conversation(
-    id_: str, overview: Overview, changed: datetime = EPOCH, message_count: int | None = None
-) -> FoundConversation:
-    """Return the row of a list for an overview; `changed`, when its file was changed, stands in for missing times."""
-    created = overview.created_at or changed
-    return FoundConversation(
-        id=id_,
-        title=overview.title,
-        created_at=created,
-        updated_at=overview.updated_at or max(created, changed),
-        workspace=overview.workspace or None,
-        model=overview.model or None,
-        message_count=message_count,
-    )
+    @classmethod
+    def of(
+        cls, id_: str, overview: Overview, changed: datetime = EPOCH, message_count: int | None = None
+    ) -> "FoundConversation":
+        """Return the row of a list for an overview; `changed`, of its file, stands in for missing times."""
+        created = overview.created_at or changed
+        return cls(
+            id=id_,
+            title=overview.title,
+            created_at=created,
+            updated_at=overview.updated_at or max(created, changed),
+            workspace=overview.workspace or None,
+            model=overview.model or None,
+            message_count=message_count,
+        )
 
 
 class Reading:
@@ -182,6 +187,22 @@ class Reading:
                 line = file.readline(min(1_000_000, remaining))
                 remaining -= len(line)
 
+    def picture(self, data: str, name: str = "") -> tuple[Image, ...]:
+        """Return a picture by its base64; none, and counted, if damaged or too large. Its content decides its type."""
+        if len(data) <= self.limits.picture * 4 // 3 + 4:
+            with suppress(ValidationError, binascii.Error, ValueError):
+                media_type = detect_media_type(base64.b64decode(data[:64] + "=" * (-len(data[:64]) % 4)))
+                if media_type is not None:
+                    source = Base64Source(media_type=media_type, data=data)
+                    return (Image(source=source, name=name[:_MAX_NAME_LENGTH] or None),)
+        self.report.omit(Omission.PICTURE)
+        return ()
+
+    def picture_from_url(self, url: str, name: str = "") -> tuple[Image, ...]:
+        """Return the picture of a data URL. Any other address is counted, and neither fetched nor passed on."""
+        match = _DATA_URL.match(url[:200])
+        return self.picture(url[match.end() :] if match else "", name)
+
     def document(self, path: Path) -> Any:
         """Return the JSON of a whole file. Raises NotReadable."""
         self.limits.pause()
@@ -236,7 +257,7 @@ class HistoryUnreadable(AgentError):
     )
 
 
-class ReadConversation(NamedTuple):
+class ReadResult(NamedTuple):
     """What was read of a conversation. `changed` is when its file was changed, for missing times."""
 
     overview: Overview
@@ -301,5 +322,5 @@ class HistoryReader(ABC):
         return LoadedConversation(tree, content.tree.report)
 
     @abstractmethod
-    def _read(self, conversation_id: str, reading: Reading) -> ReadConversation:
+    def _read(self, conversation_id: str, reading: Reading) -> ReadResult:
         """Read one. Raises NotReadable and OSError."""

@@ -6,7 +6,7 @@ import pytest
 
 from desktop_agent.exchange.foreign_values import list_in, object_in, parse_time, text_in
 from desktop_agent.exchange.import_report import ImportReport, Omission
-from desktop_agent.exchange.readers.content import picture, picture_from_url, short_title, tool_call, usage_of
+from desktop_agent.exchange.readers.content import short_title, tool_call, usage_of
 from desktop_agent.exchange.readers.reader import Limits, Reading
 from desktop_agent.types.blocks import Base64Source, Image, ToolUse
 from desktop_agent.types.provider_events import Usage
@@ -53,8 +53,8 @@ def test_a_title_is_short_and_on_one_line() -> None:
 def test_a_picture_is_what_its_content_says() -> None:
     reading = Reading()
     expected = Image(source=Base64Source(media_type="image/png", data=PIXEL), name="a.png")
-    assert picture(PIXEL, reading, "a.png") == (expected,)
-    assert picture_from_url(f"data:image/jpeg;base64,{PIXEL}", reading, "a.png") == (expected,)
+    assert reading.picture(PIXEL, "a.png") == (expected,)
+    assert reading.picture_from_url(f"data:image/jpeg;base64,{PIXEL}", "a.png") == (expected,)
     assert reading.report.omissions == {}
 
 
@@ -71,13 +71,13 @@ def test_a_picture_is_what_its_content_says() -> None:
 )
 def test_a_picture_that_is_only_named_is_counted_and_not_kept(url: str) -> None:
     reading = Reading()
-    assert picture_from_url(url, reading) == ()
+    assert reading.picture_from_url(url) == ()
     assert reading.report.count(Omission.PICTURE) == 1
 
 
 def test_a_picture_has_a_limit() -> None:
     reading = Reading(Limits(picture=10))
-    assert picture(PIXEL, reading) == ()
+    assert reading.picture(PIXEL) == ()
     assert reading.report.count(Omission.PICTURE) == 1
 
 
