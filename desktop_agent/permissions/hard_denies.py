@@ -20,7 +20,7 @@ from desktop_agent.sandbox.startup_files import (
 )
 from desktop_agent.tools.tool import AnyTool
 from desktop_agent.types.errors import Sentence
-from desktop_agent.types.permissions import WORKSPACE_ROOT, CommandSubject, PathSubject
+from desktop_agent.types.permissions import WORKSPACE_ROOT, CommandSubject
 from desktop_agent.types.tool_calls import Effect, ToolClass
 
 
@@ -102,25 +102,13 @@ def find_hard_verdict(facts: CallFacts, protected: ProtectedPaths = NO_PROTECTED
     """Return why nobody can allow this call, or why a person must decide about it; None where rules may."""
     if facts.subjects is None:
         return HardAsk((UNCLEAR,)) if may_write(facts.tool) else None
-    for subject in facts.subjects:
-        if (
-            isinstance(subject, PathSubject)
-            and may_write(facts.tool)
-            and (reason := _protected_reason(subject.path, protected))
-        ):
-            return HardDeny(reason)
-    ask = _startup_file_ask(startup_files_to_ask_about(facts, protected), protected) or _private_path_ask(
-        facts, protected.private
-    )
-    commands = (subject for subject in facts.subjects if isinstance(subject, CommandSubject))
-    for line, subject in zip(facts.lines, commands, strict=True):
+    if may_write(facts.tool) and (reason := _first_protected_reason(facts.paths, protected)) is not None:
+        return HardDeny(reason)
+    ask = _path_ask(facts, protected)
+    for line, subject in facts.lines:
         if (reason := _line_reason(line, subject.line, protected)) is not None:
             return HardDeny(reason)
-        is_read_only = _is_read_only(line, subject, protected.workspace)
-        startup_ask = None if is_read_only else _startup_file_ask(_startup_files_named_in(line, subject), protected)
-        ask = startup_ask or ask
-        if not line.understood or any(_is_unclear(command) for command in line.commands):
-            ask = HardAsk((*(startup_ask.reasons if startup_ask else ()), UNCLEAR))
+        ask = _line_ask(line, subject, protected) or ask
     return ask
 
 
@@ -133,20 +121,22 @@ def startup_files_to_ask_about(facts: CallFacts, protected: ProtectedPaths) -> M
     """Return the startup files that a call may write and is asked about, by their paths as people read them."""
     if not may_write(facts.tool):
         return {}
-    workspace = _comparable_path(protected.workspace or "")
+    workspace = _comparable_path(protected.workspace)
     places = {_comparable_path(place): entry for place, entry in protected.startup}
     startup_files: dict[str, StartupFile] = {}
-    for subject in facts.subjects or ():
-        if isinstance(subject, PathSubject):
-            parts = _comparable_path(subject.path)
-            workspace_parts = len(workspace) if parts[: len(workspace)] == workspace else 0
-            entry = strictest_entry(
-                (_in_places(parts, places), find_startup_file("/".join(parts), workspace_parts=workspace_parts))
-            )
-            if entry is not None and (entry.level is not AskLevel.AFTER_OUTSIDE or protected.has_untrusted_content):
-                names = [part for part in subject.path.split("/") if part]
-                startup_files["/".join(names[workspace_parts:]) if workspace_parts else subject.path] = entry
+    for path in facts.paths:
+        parts = _comparable_path(path)
+        workspace_parts = len(workspace) if parts[: len(workspace)] == workspace else 0
+        entry = strictest_entry(
+            (_in_places(parts, places), find_startup_file("/".join(parts), workspace_parts=workspace_parts))
+        )
+        if entry is not None and (entry.level is not AskLevel.AFTER_OUTSIDE or protected.has_untrusted_content):
+            startup_files[_without_first_parts(path, workspace_parts)] = entry
     return startup_files
+
+
+def _without_first_parts(path: str, count: int) -> str:
+    return "/".join(list(filter(None, path.split("/")))[count:]) if count else path
 
 
 def _startup_files_named_in(line: ParsedLine, subject: CommandSubject) -> Mapping[str, StartupFile]:
@@ -161,12 +151,20 @@ def _startup_files_named_in(line: ParsedLine, subject: CommandSubject) -> Mappin
 
 def _is_read_only(line: ParsedLine, subject: CommandSubject, workspace: str | None) -> bool:
     """Return whether the line writes no file that it names, or only what git keeps of it."""
-    targets = (redirection.target or redirection.source for redirection in line.redirections if redirection.writes)
-    if any(startup_files_in_line(target, subject.folder or WORKSPACE_ROOT) for target in targets):
+    folder = subject.folder or WORKSPACE_ROOT
+    if any(startup_files_in_line(target, folder) for target in line.written_targets):
         return False
     return line.understood and all(
         command.words[:2] in _WRITES_ONLY_GIT or is_read_only_command(command, workspace) for command in line.commands
     )
+
+
+def _line_ask(line: ParsedLine, subject: CommandSubject, protected: ProtectedPaths) -> HardAsk | None:
+    is_read_only = _is_read_only(line, subject, protected.workspace)
+    startup_ask = None if is_read_only else _startup_file_ask(_startup_files_named_in(line, subject), protected)
+    if line.understood and not any(map(_is_unclear, line.commands)):
+        return startup_ask
+    return HardAsk((*(startup_ask.reasons if startup_ask else ()), UNCLEAR))
 
 
 def _startup_file_ask(startup_files: Mapping[str, StartupFile], protected: ProtectedPaths) -> HardAsk | None:
@@ -176,10 +174,11 @@ def _startup_file_ask(startup_files: Mapping[str, StartupFile], protected: Prote
     return HardAsk(reasons, asked_by=asked_by) if startup_files else None
 
 
-def _private_path_ask(facts: CallFacts, private: Sequence[str]) -> HardAsk | None:
-    places = dict.fromkeys(map(_comparable_path, private), True)
-    paths = (_comparable_path(subject.path) for subject in facts.subjects or () if isinstance(subject, PathSubject))
-    is_private = any(_in_places(path, places) for path in paths)
+def _path_ask(facts: CallFacts, protected: ProtectedPaths) -> HardAsk | None:
+    if startup_files := startup_files_to_ask_about(facts, protected):
+        return _startup_file_ask(startup_files, protected)
+    places = dict.fromkeys(map(_comparable_path, protected.private), True)
+    is_private = any(_in_places(_comparable_path(path), places) for path in facts.paths)
     return HardAsk((PRIVATE_PATH,), applies_to_reads=True) if is_private else None
 
 
@@ -192,19 +191,17 @@ def _in_places(path: tuple[str, ...], places: Mapping[tuple[str, ...], _Entry]) 
     return next((entry for entry in entries if entry is not None), None)
 
 
-def _comparable_path(path: str) -> tuple[str, ...]:
+def _comparable_path(path: str | None) -> tuple[str, ...]:
     return comparable_parts(normpath(path.replace("\\", "/"))) if path else ()
 
 
 def _line_reason(line: ParsedLine, text: str, protected: ProtectedPaths) -> Sentence | None:
     if any(_is_fork_bomb(*function.groups()) for function in _FUNCTION.finditer(text)):
         return FORK_BOMB
-    for redirection in line.redirections:
-        target = redirection.target or redirection.source
-        if redirection.writes and (reason := DISKS if _DISK.match(target) else _protected_reason(target, protected)):
+    for target in line.written_targets:
+        if reason := DISKS if _DISK.match(target) else _protected_reason(target, protected):
             return reason
-    reasons = (_command_reason(command, protected) for command in line.commands)
-    return next((reason for reason in reasons if reason is not None), None)
+    return next(filter(None, (_command_reason(command, protected) for command in line.commands)), None)
 
 
 def _is_fork_bomb(name: str, body: str) -> bool:
@@ -216,13 +213,11 @@ def _is_fork_bomb(name: str, body: str) -> bool:
 def _command_reason(command: Command, protected: ProtectedPaths) -> Sentence | None:
     name = program_name(command.words[0] or "")
     operands = tuple(_operands(command))
-    if any(_DISK.match(target) for target in _written_to(name, operands)):
+    if any(map(_DISK.match, _written_to(name, operands))):
         return DISKS
-    if _is_recursive(name, command) and any(_is_whole_tree(operand) for operand in operands):
+    if _is_recursive(name, command) and any(map(_is_whole_tree, operands)):
         return EVERYTHING
-    if name in _WRITERS or (name == "sed" and any(source.startswith("-i") for source in command.sources)):
-        return next((reason for operand in operands if (reason := _protected_reason(operand, protected))), None)
-    return None
+    return _first_protected_reason(operands, protected) if _is_writer(name, command) else None
 
 
 def _operands(command: Command) -> Iterator[str]:
@@ -239,6 +234,12 @@ def _written_to(name: str, operands: tuple[str, ...]) -> tuple[str, ...]:
     if name == "dd":
         return tuple(operand for operand in operands if not operand.startswith("if="))
     return operands[-1:] if name in _WRITES_LAST_OPERAND else ()
+
+
+def _is_writer(name: str, command: Command) -> bool:
+    if name == "sed":
+        return any(source.startswith("-i") for source in command.sources)
+    return name in _WRITERS
 
 
 def _is_recursive(name: str, command: Command) -> bool:
@@ -277,6 +278,10 @@ def _protected_reason(path: str, protected: ProtectedPaths) -> Sentence | None:
             if folder[offset:] == place and not in_workspace:
                 return reason
     return None
+
+
+def _first_protected_reason(paths: Sequence[str], protected: ProtectedPaths) -> Sentence | None:
+    return next(filter(None, (_protected_reason(path, protected) for path in paths)), None)
 
 
 def _parts(path: str) -> tuple[str, ...]:

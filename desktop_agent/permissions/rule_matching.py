@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from itertools import product, takewhile
+from operator import attrgetter
 from unicodedata import normalize
 
 from desktop_agent.permissions.shell.escalating_options import has_escalating_words, is_name_inside, known_name
@@ -138,8 +139,14 @@ class CallFacts:
         )
 
     @property
-    def lines(self) -> tuple[ParsedLine, ...]:
-        return tuple(parse_line(subject.line) for subject in self.subjects or () if isinstance(subject, CommandSubject))
+    def paths(self) -> tuple[str, ...]:
+        return tuple(subject.path for subject in self.subjects or () if isinstance(subject, PathSubject))
+
+    @property
+    def lines(self) -> tuple[tuple[ParsedLine, CommandSubject], ...]:
+        """The shell lines that the call runs, as they are parsed and as they are given."""
+        lines = (subject for subject in self.subjects or () if isinstance(subject, CommandSubject))
+        return tuple((parse_line(subject.line), subject) for subject in lines)
 
     @property
     def starts_programs(self) -> bool:
@@ -183,26 +190,34 @@ def find_allowing_rule(rules: Iterable[Rule], facts: CallFacts) -> Rule | None:
     Exact arguments go first: the person saw all of them. Of several that each allow it, a rule that trusts what the
     call brings in; where several are needed, they trust only if all of them do.
     """
-    about_tool = sorted((rule for rule in rules if names_tool(rule, facts.tool)), key=lambda rule: not rule.trusts)
+    about_tool = [rule for rule in rules if names_tool(rule, facts.tool)]
+    about_tool.sort(key=attrgetter("trusts"), reverse=True)
     for rule in about_tool:
         if isinstance(rule.pattern, ArgumentsPattern) and rule.pattern.digest == facts.digest:
             return rule
     for rule in about_tool:
         if rule.pattern is None:
             return rule
-    for rules_together in ([rule] for rule in about_tool), [about_tool]:
-        for group in rules_together:
-            patterns = [rule.pattern for rule in group if rule.pattern is not None]
-            if facts.subjects and all(_is_covered(subject, patterns, facts.workspace) for subject in facts.subjects):
-                contributing = [rule for rule in group if _contributes(rule, facts.subjects)]
-                return _with_common_trust(contributing) if contributing else None
+    return _first_covering(about_tool, facts) if facts.subjects else None
+
+
+def _first_covering(rules: list[Rule], facts: CallFacts) -> Rule | None:
+    """Return the first rule that covers the whole call, else the first of all where they do so together."""
+    subjects = facts.subjects or ()
+    for group in (*([rule] for rule in rules), rules):
+        patterns = [rule.pattern for rule in group]
+        if all(_is_covered(subject, patterns, facts.workspace) for subject in subjects):
+            return _first_contributing(group, subjects)
     return None
 
 
-def _with_common_trust(rules: Sequence[Rule]) -> Rule:
-    """Return the first rule, which trusts only if all of them do."""
-    trusts = all(rule.trusts for rule in rules)
-    return rules[0] if rules[0].trusts == trusts else rules[0].model_copy(update={"trusts": trusts})
+def _first_contributing(rules: Sequence[Rule], subjects: tuple[Subject, ...]) -> Rule | None:
+    """Return the first of the rules that help to allow the call; it trusts only if all of them do."""
+    contributing = [rule for rule in rules if _contributes(rule, subjects)]
+    if not contributing:
+        return None
+    first, trusts = contributing[0], all(rule.trusts for rule in contributing)
+    return first if first.trusts == trusts else first.model_copy(update={"trusts": trusts})
 
 
 def run_folder(subject: CommandSubject) -> str | None:
@@ -274,7 +289,7 @@ def _match_subject(pattern: _SubjectPattern, subject: Subject) -> Match:
             return Match.NO
 
 
-def _is_covered(subject: Subject, patterns: Sequence[Pattern], workspace: str | None = None) -> bool:
+def _is_covered(subject: Subject, patterns: Sequence[Pattern | None], workspace: str | None = None) -> bool:
     if isinstance(subject, PathSubject):
         return any(isinstance(pattern, PathPattern) and is_within(pattern.prefix, subject.path) for pattern in patterns)
     if isinstance(subject, HostSubject):
@@ -293,7 +308,7 @@ def _contributes(rule: Rule, subjects: tuple[Subject, ...]) -> bool:
     single = command_patterns(rule.pattern)
     if single:
         return any(isinstance(subject, CommandSubject) and _allows_some(single, subject) for subject in subjects)
-    return rule.pattern is not None and any(_is_covered(subject, [rule.pattern]) for subject in subjects)
+    return any(_is_covered(subject, [rule.pattern]) for subject in subjects)
 
 
 def _allows_some(patterns: Sequence[CommandPattern], subject: CommandSubject) -> bool:

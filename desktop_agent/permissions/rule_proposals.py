@@ -299,18 +299,26 @@ def _narrow_patterns(
     subjects: Sequence[Subject], allowed: Sequence[CommandPattern], workspace: str | None
 ) -> list[Pattern]:
     """Return patterns that each cover everything that the call is about; none where one cannot."""
-    paths = [subject.path for subject in subjects if isinstance(subject, PathSubject)]
-    hosts = {subject.host.lower() for subject in subjects if isinstance(subject, HostSubject)}
-    lines = {subject for subject in subjects if isinstance(subject, CommandSubject)}
-    kinds = sum(map(bool, (paths, hosts, lines)))
-    if kinds != 1:
-        return []
-    if paths:
-        folders = {path.rpartition("/")[0] for path in paths}
-        return [PathPattern(prefix=folder) for folder in folders if _is_narrow(folder)] if len(folders) == 1 else []
-    if hosts:
-        return [HostPattern(host=host) for host in hosts] if len(hosts) == 1 else []
-    return _line_patterns(lines.pop(), allowed, workspace) if len(lines) == 1 else []
+    match [*set(map(_widened, subjects))]:
+        case [PathSubject(path=folder)] if _is_narrow(folder):
+            return [PathPattern(prefix=folder)]
+        case [HostSubject(host=host)]:
+            return [HostPattern(host=host)]
+        case [CommandSubject() as line]:
+            return _line_patterns(line, allowed, workspace)
+        case _:
+            return []
+
+
+def _widened(subject: Subject) -> Subject:
+    """Return the folder of a file, and a host in lower case: rules are about those."""
+    match subject:
+        case PathSubject(path=path):
+            return PathSubject(path.rpartition("/")[0])
+        case HostSubject(host=host):
+            return HostSubject(host.lower())
+        case CommandSubject():
+            return subject
 
 
 def _is_narrow(folder: str) -> bool:

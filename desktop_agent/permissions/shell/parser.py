@@ -92,6 +92,11 @@ class ParsedLine:
         return tuple(_with_all_started(self.top_level))
 
     @property
+    def written_targets(self) -> tuple[str, ...]:
+        """The files that redirections write, as the shell gets them if that is known, else as written."""
+        return tuple(target.target or target.source for target in self.redirections if target.writes)
+
+    @property
     def is_plain(self) -> bool:
         """Whether the line does nothing but run its commands."""
         return self.understood and not self.redirections and not self.sets_variables
