@@ -176,8 +176,7 @@ class Scheduler:
             now = self.clock.now()
             slot = Slot(f"now {now.isoformat()}", self.clock.wall(now), now, is_late=False)
             # Not to open a conversation in which a call waits: it would not be listed as waiting then.
-            is_open = schedule is not None and schedule.last_run is not None and schedule.last_run.state != "ended"
-            if is_open or (schedule is not None and not await self._begin(schedule, slot, now, is_due=False)):
+            if schedule and (schedule.has_open_run or not await self._begin(schedule, slot, now, is_due=False)):
                 raise WrongUse("Its last run has not ended yet.", "Wait, or open its conversation and stop it.")
 
     def check_soon(self) -> None:
@@ -217,13 +216,11 @@ class Scheduler:
 
     def _seconds_until_next(self, schedules: tuple[StoredSchedule, ...], *, stays_due: bool) -> float | None:
         slots = [slot for schedule in schedules if (slot := self.next_slot(schedule.prompt)) is not None]
-        has_open = any(schedule.last_run is not None and schedule.last_run.state != "ended" for schedule in schedules)
-        if not slots and not has_open and not stays_due:
+        if not slots and not stays_due and not any(schedule.has_open_run for schedule in schedules):
             return None
         now = self.clock.now()
-        return max(
-            _SHORTEST_SLEEP, min([self._longest_sleep, *((slot.moment - now).total_seconds() for slot in slots)])
-        )
+        seconds = min([self._longest_sleep, *((slot.moment - now).total_seconds() for slot in slots)])
+        return max(_SHORTEST_SLEEP, seconds)
 
     async def _check_schedule(self, schedule: StoredSchedule) -> bool:
         """Begin the run of a prompt if one is due; return whether one stays due."""
@@ -232,7 +229,7 @@ class Scheduler:
             # The clock was set back. The slots of past runs are stored, so that none runs again.
             await self._rows.runs.set_checked(schedule, now)
             return False
-        if schedule.last_run is not None and schedule.last_run.state != "ended":
+        if schedule.has_open_run:
             # Runs of one prompt never pile up.
             return False
         slot = newest_slot(schedule.prompt.timing, self.clock, schedule.checked_until, now)

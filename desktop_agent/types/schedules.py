@@ -141,3 +141,8 @@ class StoredSchedule:
     revision: int
     conversation_id: str | None = None
     last_run: ScheduledRun | None = None
+
+    @property
+    def has_open_run(self) -> bool:
+        """Whether its last run has not ended."""
+        return self.last_run is not None and self.last_run.state != "ended"
