@@ -105,10 +105,9 @@ class LandlockRules:
 
 def paths_except(folder: Path, closed: tuple[Path, ...]) -> Iterator[Path]:
     """Return the fewest files and folders that together are everything below a folder except what is closed."""
-    closed_below = tuple(path for path in closed if folder in path.parents)
     if folder in closed:
         return
-    if not closed_below:
+    if not any(folder in path.parents for path in closed):
         yield folder
         return
     try:
@@ -117,7 +116,7 @@ def paths_except(folder: Path, closed: tuple[Path, ...]) -> Iterator[Path]:
     except OSError:
         return  # not ours to read
     for path in children:
-        yield from paths_except(path, closed_below)
+        yield from paths_except(path, closed)
 
 
 def check_syscall(answer: int) -> int:

@@ -107,14 +107,13 @@ def startup_files_in_line(line: str, folder: str = ".") -> Mapping[str, StartupF
     folders that are named for them, such as `.vscode`: what is moved or copied there may be one. `folder` is where the
     line runs, relative to the workspace.
     """
-    words = dict.fromkeys(part for part in _SEPARATORS.split(line) if part)
-    paths = (word if word.startswith("/") else normpath(f"{folder}/{word}") for word in words)
-    matches = (
-        (path, find_startup_file(path) or _folders_of_files().get(_comparable(path.rpartition("/")[2])))
-        for path in paths
-    )
-    always = ((path, entry) for path, entry in matches if entry is not None and entry.level is AskLevel.ALWAYS)
-    return {path: entry for path, entry in always if not entry.is_built}
+    startup_files: dict[str, StartupFile] = {}
+    for word in dict.fromkeys(filter(None, _SEPARATORS.split(line))):
+        path = word if word.startswith("/") else normpath(f"{folder}/{word}")
+        entry = find_startup_file(path) or _folders_of_files().get(_comparable(path.rpartition("/")[2]))
+        if entry is not None and entry.level is AskLevel.ALWAYS and not entry.is_built:
+            startup_files[path] = entry
+    return startup_files
 
 
 def may_contain_startup_files(names: AbstractSet[str]) -> bool:
