@@ -4,7 +4,7 @@ import sqlite3
 from contextlib import closing
 
 from desktop_agent.storage.connection import InconsistentData, RunInDatabase, text_of, text_or_none
-from desktop_agent.storage.conversation_rows import NOT_A_BRANCH, conversation_number, no_message_error
+from desktop_agent.storage.conversation_rows import NOT_A_BRANCH, WITH_BELOW, conversation_number, no_message_error
 from desktop_agent.storage.records import BranchPart, MessagePlace, message_from_row
 from desktop_agent.types.conversation_tree import BranchPoints
 from desktop_agent.types.errors import WrongUse
@@ -60,14 +60,7 @@ _USAGE_FIELDS = tuple(Usage.model_fields)
 _SELECT_SYSTEM_UP = f"{_SELECT_BRANCH_UP} WHERE m.role = 'system'"
 
 # A child has a larger number than its parent, so the largest number below a message ends a branch: the newest.
-_SELECT_NEWEST_BELOW = """
-    WITH RECURSIVE below (number) AS (
-        SELECT number FROM messages WHERE conversation = :conversation AND id = :id
-        UNION ALL
-        SELECT m.number FROM below b JOIN messages m
-        ON m.conversation = :conversation AND m.parent = b.number AND m.number > b.number
-    )
-    SELECT max(number) FROM below"""
+_SELECT_NEWEST_BELOW = f"{WITH_BELOW} SELECT max(number) FROM below"  # noqa: S608  constants
 
 # `until` is the first row whose branch points were read before. At the end of the branch, what continues it is
 # selected too.

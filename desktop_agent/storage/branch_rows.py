@@ -8,19 +8,12 @@ from functools import partial
 from typing import Any, Unpack
 
 from desktop_agent.storage.connection import DatabaseConnection, RunInDatabase, text_of, text_or_none, transaction
-from desktop_agent.storage.conversation_rows import conversation_number, journal_span, update_conversation
+from desktop_agent.storage.conversation_rows import WITH_BELOW, conversation_number, journal_span, update_conversation
 from desktop_agent.storage.records import ConversationChanges, read_event
 from desktop_agent.types.conversation_tree import MessageOutline
 from desktop_agent.types.engine_events import RunStarted, ToolStarted, TurnStarted
 
-_SELECT_BELOW = """
-    WITH RECURSIVE below (number) AS (
-        SELECT number FROM messages WHERE conversation = :conversation AND id = :id
-        UNION ALL
-        SELECT m.number FROM below b JOIN messages m
-        ON m.conversation = :conversation AND m.parent = b.number AND m.number > b.number
-    )
-    SELECT m.number, m.id, m.body FROM below b JOIN messages m ON m.number = b.number"""
+_SELECT_BELOW = f"{WITH_BELOW} SELECT m.number, m.id, m.body FROM below b JOIN messages m ON m.number = b.number"  # noqa: S608  constants
 _SELECT_STARTS = """
     SELECT parent_run_id, turn_id, event FROM journal
     WHERE number >= ? AND number < ? AND type IN ('run_started', 'turn_started', 'tool_started') ORDER BY number"""

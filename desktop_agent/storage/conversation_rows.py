@@ -40,6 +40,15 @@ from desktop_agent.types.messages import Message, new_id, now
 from desktop_agent.types.permissions import Rule, RuleScope
 from desktop_agent.types.providers import ConversationParameters, Reasoning
 
+WITH_BELOW = """
+    WITH RECURSIVE below (number) AS (
+        SELECT number FROM messages WHERE conversation = :conversation AND id = :id
+        UNION ALL
+        SELECT m.number FROM below b JOIN messages m
+        ON m.conversation = :conversation AND m.parent = b.number AND m.number > b.number
+    )"""
+"""Begins a query about a message and all that follow it on every branch."""
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 # Days at either end of the calendar do not exist in every time zone.
