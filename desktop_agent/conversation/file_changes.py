@@ -147,4 +147,5 @@ def _patch_in_command(command: object) -> str:
     words = cast("list[object]", command) if isinstance(command, list) else [command]
     texts = [word for word in words if isinstance(word, str)]
     text = next((text for text in reversed(texts) if "*** Begin Patch" in text), "")
-    return text[text.index("*** Begin Patch") :] if text and any("apply_patch" in word for word in texts) else ""
+    _, mark, patch = text.partition("*** Begin Patch")
+    return mark + patch if any("apply_patch" in word for word in texts) else ""

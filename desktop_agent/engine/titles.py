@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -42,7 +42,7 @@ _WORD = re.compile(r"\w+")
 def title_of(prompt: Message) -> str:
     """Return the first line of a prompt that says something, without Markdown, cut at a word; or what is attached."""
     lines = [_on_one_line(line) for line in without_signs(prompt_words(prompt.text)[:_READ]).splitlines()]
-    lines = [line for line in lines if _WORD.search(line)] or [line for line in lines if line]
+    lines = list(filter(_WORD.search, lines)) or list(filter(None, lines))
     if not lines:
         return "Picture"
     line = next((line for line in lines if not _is_greeting(line)), lines[0])
@@ -69,14 +69,14 @@ _REFUSAL = re.compile(f"^(?:{'|'.join(_TABLE['refusals'])})", re.IGNORECASE)
 
 def clean_title(answer: str) -> str:
     """Return the title in a model's answer; "" for what is none: several lines, too long, a refusal, nothing."""
-    lines = [line for line in answer.strip().splitlines() if line.strip()]
+    lines = list(filter(str.strip, answer.strip().splitlines()))
     if len(lines) != 1 or len(lines[0]) > 4 * TITLE_LENGTH:
         return ""
     line = _LABEL.sub("", _on_one_line(without_signs(lines[0]))).strip(f"{_QUOTES} ")
     line = line.removesuffix("…").rstrip(".。 ").strip(f"{_QUOTES} ")
     if len(line) > TITLE_LENGTH or len(line.split(" ")) > _MAX_WORDS or _REFUSAL.match(line):
         return ""
-    return line if any(char.isalnum() for char in line) else ""
+    return line if any(map(str.isalnum, line)) else ""
 
 
 # Characters of each that the model reads.
@@ -169,7 +169,7 @@ class TitleMaker:
         if model is None or self._task is not None:
             return
         history = self._writer.history()
-        prompts = list(islice(_prompts(history), _MAX_PROMPTS + 1))
+        prompts = list(islice(filter(is_own_prompt, history), _MAX_PROMPTS + 1))
         if not 0 < len(prompts) <= _MAX_PROMPTS:
             return
         answer = _first_answer(history)
@@ -243,10 +243,6 @@ async def _ask(provider: Provider, request: ModelRequest, answer: AnswerBuilder)
     if message.tool_uses or message.stop_reason not in _USABLE_ENDS:
         return ""
     return clean_title(message.text)
-
-
-def _prompts(history: Sequence[Message]) -> Iterator[Message]:
-    return filter(is_own_prompt, history)
 
 
 def _first_answer(history: Sequence[Message]) -> str:

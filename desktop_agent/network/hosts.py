@@ -89,14 +89,13 @@ def _parse_ipv6(name: str) -> str | None:
 
 
 def _parse_ipv4(parts: list[str]) -> str | None:
-    if len(parts) > 4 or not all(_NUMBER.fullmatch(part) for part in parts):
+    if len(parts) > 4 or not all(map(_NUMBER.fullmatch, parts)):
         return None
     try:
-        numbers = [_parse_number(part) for part in parts]
+        *firsts, last = map(_parse_number, parts)
     except ValueError:
         return None
-    *firsts, last = numbers
-    if any(number > 0xFF for number in firsts) or last >= 256 ** (5 - len(numbers)):
+    if max(firsts, default=0) > 0xFF or last >= 256 ** (5 - len(parts)):
         return None
     whole = last + sum(number << 8 * (3 - index) for index, number in enumerate(firsts))
     return str(ipaddress.IPv4Address(whole))

@@ -32,10 +32,11 @@ _MAX_COMMAND_LINE = 32_766
 
 def find_powershell(environment: Mapping[str, str], workspace: Path) -> str | None:
     """Return the path of `pwsh.exe`, else of `powershell.exe`, else None. Nothing in the workspace is taken."""
-    folders = [Path(environment[name], "PowerShell", "7") for name in ("PROGRAMFILES",) if name in environment]
     # Not by shutil.which: on Windows that looks in the current folder first.
-    folders += [Path(folder) for folder in environment.get("PATH", "").split(os.pathsep) if Path(folder).is_absolute()]
+    folders = filter(Path.is_absolute, map(Path, environment.get("PATH", "").split(os.pathsep)))
     places = [folder / "pwsh.exe" for folder in folders]
+    if programs := environment.get("PROGRAMFILES"):
+        places.insert(0, Path(programs, "PowerShell", "7", "pwsh.exe"))
     if root := environment.get("SYSTEMROOT"):
         places.append(Path(root, "System32", "WindowsPowerShell", "v1.0", "powershell.exe"))
     real = workspace.resolve()

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
+from itertools import chain
 from urllib.parse import urljoin
 
 from bs4 import Tag
@@ -102,11 +103,9 @@ _MAX_ROWSPAN = 1_000
 
 def table_rows(table: Tag) -> list[list[Tag]]:
     """Return its cells, row by row; without those of nested tables."""
-    parts = [
-        row_element
-        for part in child_elements(table)
-        for row_element in (child_elements(part) if part.name in _PARTS else (part,))
-    ]
+    parts = chain.from_iterable(
+        child_elements(part) if part.name in _PARTS else (part,) for part in child_elements(table)
+    )
     rows = ([cell for cell in child_elements(row) if cell.name in _CELLS] for row in parts if row.name == "tr")
     return list(filter(None, rows))
 
