@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from itertools import accumulate, pairwise
+from itertools import accumulate, chain, pairwise
 
 from PySide6.QtCore import QCoreApplication, QItemSelectionModel, QModelIndex, QPointF, QRect, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
@@ -209,9 +209,10 @@ class SearchResultsView(ChoiceList):
 
     def choose_best(self) -> bool:
         """Open the first result: its title if that matches, else its best message. Return whether there is one."""
-        rows = [row for number in range(self.rows.rowCount()) if isinstance(row := self.rows.row(number), SearchRow)]
-        best = next((row for row in rows if row.conversation_id and (row.matches or row.hit is not None)), None)
-        best = best or next((row for row in rows if row.conversation_id), None)
+        rows = map(self.rows.row, range(self.rows.rowCount()))
+        results = [row for row in rows if isinstance(row, SearchRow) and row.conversation_id]
+        matching = (row for row in results if row.matches or row.hit is not None)
+        best = next(chain(matching, results), None)
         if best is not None:
             self._choose(self.rows.index(self.rows.place_of(best)))
         return best is not None

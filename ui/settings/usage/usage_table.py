@@ -162,9 +162,8 @@ class UsageTable(QTableView):
             for column, title in enumerate(titles)
             if column
         }
-        hidden: set[int] = set()
+        total = sum(needed.values())
         for column in _OPTIONAL_COLUMNS:
-            if sum(width for number, width in needed.items() if number not in hidden) > room:
-                hidden.add(column)
-        for column in _OPTIONAL_COLUMNS:
-            self.setColumnHidden(column, column in hidden)
+            is_hidden = total > room
+            self.setColumnHidden(column, is_hidden)
+            total -= needed[column] if is_hidden else 0
