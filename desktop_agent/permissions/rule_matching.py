@@ -198,16 +198,17 @@ def find_allowing_rule(rules: Iterable[Rule], facts: CallFacts) -> Rule | None:
     for rule in about_tool:
         if rule.pattern is None:
             return rule
-    return _first_covering(about_tool, facts) if facts.subjects else None
+    return _first_covering(about_tool, facts)
 
 
 def _first_covering(rules: list[Rule], facts: CallFacts) -> Rule | None:
     """Return the first rule that covers the whole call, else the first of all where they do so together."""
-    subjects = facts.subjects or ()
+    if not facts.subjects:
+        return None
     for group in (*([rule] for rule in rules), rules):
         patterns = [rule.pattern for rule in group]
-        if all(_is_covered(subject, patterns, facts.workspace) for subject in subjects):
-            return _first_contributing(group, subjects)
+        if all(_is_covered(subject, patterns, facts.workspace) for subject in facts.subjects):
+            return _first_contributing(group, facts.subjects)
     return None
 
 
