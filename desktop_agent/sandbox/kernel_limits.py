@@ -105,9 +105,10 @@ class LandlockRules:
 
 def paths_except(folder: Path, closed: tuple[Path, ...]) -> Iterator[Path]:
     """Return the fewest files and folders that together are everything below a folder except what is closed."""
+    closed_below = tuple(path for path in closed if folder in path.parents)
     if folder in closed:
         return
-    if not any(folder in path.parents for path in closed):
+    if not closed_below:
         yield folder
         return
     try:
@@ -116,7 +117,7 @@ def paths_except(folder: Path, closed: tuple[Path, ...]) -> Iterator[Path]:
     except OSError:
         return  # not ours to read
     for path in children:
-        yield from paths_except(path, closed)
+        yield from paths_except(path, closed_below)
 
 
 def check_syscall(answer: int) -> int:
