@@ -77,6 +77,12 @@ def test_the_architecture_is_read_in_five_minutes() -> None:
     assert len((ROOT / "docs/architecture.md").read_text(encoding="utf-8").split()) <= 1200
 
 
+def test_a_person_reads_the_changes_of_a_version_in_five_minutes() -> None:
+    versions = re.split(r"^(?=## \[)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
+    assert versions[0].startswith("## [Unreleased]")
+    assert [part.splitlines()[0] for part in versions if len(part.split()) > 1300] == []
+
+
 def test_decisions_are_numbered_dated_and_without_gaps() -> None:
     files = sorted((ROOT / "docs/adr").glob("*.md"))
     assert [file.name[:4] for file in files] == [f"{number:04}" for number in range(1, len(files) + 1)]
@@ -84,6 +90,7 @@ def test_decisions_are_numbered_dated_and_without_gaps() -> None:
         text = file.read_text(encoding="utf-8")
         assert re.match(rf"# {file.name[:4]}: .+\n\nDate: \d{{4}}-\d\d-\d\d\n", text)
         assert [part for part in ("## Context", "## Decision", "## Consequences") if part not in text] == [], file.name
+        assert len(text.split()) <= 900, file.name
 
 
 def test_a_word_has_one_meaning() -> None:
