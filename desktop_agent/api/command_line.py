@@ -140,9 +140,9 @@ def _ask_parser() -> argparse.ArgumentParser:
         prog="desktop-agent ask",
         description="Ask a model and print its answer. The key of a server named here comes from "
         f"{API_KEY_VARIABLE} or the keyring, that of one set up in the window from the keyring. "
-        "Exit codes: 0 done; 1 error, also where the answer was refused, has no words, was cut by a filter or a limit "
-        "such as --max-tokens (what came of it is printed), or could not be stored; 2 wrong use; 130 interrupted; "
-        "141 whoever read the output left.",
+        "Exit codes: 0 done; 1 error, also where the answer was refused, has neither words nor a picture, was cut by a "
+        "filter or a limit such as --max-tokens (what came of it is printed), or could not be stored; 2 wrong use; "
+        "130 interrupted; 141 whoever read the output left.",
     )
     _add_launch_arguments(parser)
     parser.add_argument("--demo", action="store_true", help="ask the offline demo")
