@@ -28,6 +28,7 @@ from desktop_agent.exchange.readers.reader import (
     Reading,
     ReadResult,
     ThreadReader,
+    found_conversation,
 )
 from desktop_agent.types.blocks import Block, Json, Outcome, Text, Thinking, ToolResult, ToolUse
 from desktop_agent.types.messages import MessageState, Role
@@ -76,7 +77,7 @@ class CherryStudioReader(HistoryReader):
             topic_id, messages = text_in(topic, "id"), list_in(topic, "messages")
             if topic_id and messages:
                 overview = _overview(topic_id, messages, names)
-                yield FoundConversation.of(topic_id, overview, message_count=len(messages))
+                yield found_conversation(topic_id, overview, message_count=len(messages))
 
     def _read(self, conversation_id: str, reading: Reading) -> ReadResult:
         """Return a topic; answers of several models to one prompt are branches."""

@@ -31,7 +31,13 @@ from desktop_agent.exchange.readers.files import (
     read_head_objects,
     read_tail,
 )
-from desktop_agent.exchange.readers.reader import FoundConversation, HistoryReader, Reading, ReadResult
+from desktop_agent.exchange.readers.reader import (
+    FoundConversation,
+    HistoryReader,
+    Reading,
+    ReadResult,
+    found_conversation,
+)
 from desktop_agent.types.blocks import Block, Image, Outcome, ResultPart, Text, Thinking, ToolResult, ToolUse, Unknown
 from desktop_agent.types.messages import MessageState, Role
 from desktop_agent.types.provider_events import StopReason
@@ -131,7 +137,7 @@ def _describe(session_id: str, file: BinaryIO, changed: datetime) -> FoundConver
             head.read_title(entry, newest=True)
     if not head.has_message and fstat(file.fileno()).st_size <= _HEAD:
         return None
-    return FoundConversation.of(session_id, head.titled_overview(), changed)
+    return found_conversation(session_id, head.titled_overview(), changed)
 
 
 @dataclass(slots=True)

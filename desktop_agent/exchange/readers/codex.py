@@ -34,7 +34,13 @@ from desktop_agent.exchange.readers.files import (
     read_head_objects,
     read_tail,
 )
-from desktop_agent.exchange.readers.reader import FoundConversation, HistoryReader, Reading, ReadResult
+from desktop_agent.exchange.readers.reader import (
+    FoundConversation,
+    HistoryReader,
+    Reading,
+    ReadResult,
+    found_conversation,
+)
 from desktop_agent.types.blocks import Block, Outcome, ResultPart, Text, Thinking, ToolResult, ToolUse
 from desktop_agent.types.messages import MessageState, Role
 
@@ -78,7 +84,7 @@ class CodexReader(HistoryReader):
 
         def describe(session_id: str, file: BinaryIO, changed: datetime) -> FoundConversation | None:
             overview = _overview(file, names, threads, reading)
-            return None if overview is None else FoundConversation.of(session_id, overview, changed)
+            return None if overview is None else found_conversation(session_id, overview, changed)
 
         yield from reading.describe_files(files, describe)
 

@@ -30,7 +30,13 @@ from desktop_agent.exchange.readers.files import (
     read_head_objects,
     read_tail,
 )
-from desktop_agent.exchange.readers.reader import FoundConversation, HistoryReader, Reading, ReadResult
+from desktop_agent.exchange.readers.reader import (
+    FoundConversation,
+    HistoryReader,
+    Reading,
+    ReadResult,
+    found_conversation,
+)
 from desktop_agent.types.blocks import Block, Image, Outcome, ResultPart, Text, Thinking, ToolResult, Unknown
 from desktop_agent.types.messages import Role
 
@@ -84,7 +90,7 @@ class GeminiCliReader(HistoryReader):
             log.read_ends(file)
         if not log.prompt or log.overview.get("kind") == "subagent":
             return None
-        return FoundConversation.of(session_id, self._overview(session_id, log), changed)
+        return found_conversation(session_id, self._overview(session_id, log), changed)
 
     def _overview(self, session_id: str, log: "_Log") -> Overview:
         """Return what is known of a session. The folder of its project lies in a file beside the chats."""

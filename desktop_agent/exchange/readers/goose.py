@@ -17,7 +17,14 @@ from desktop_agent.exchange.import_report import Omission
 from desktop_agent.exchange.readers.content import first_text, short_title, tool_call, unread_part
 from desktop_agent.exchange.readers.files import file_id, locate, modified_at, open_file, parse_json, read_head_objects
 from desktop_agent.exchange.readers.foreign_database import ForeignDatabase, Row, list_rows, read_database
-from desktop_agent.exchange.readers.reader import FoundConversation, HistoryReader, Reading, ReadResult, ThreadReader
+from desktop_agent.exchange.readers.reader import (
+    FoundConversation,
+    HistoryReader,
+    Reading,
+    ReadResult,
+    ThreadReader,
+    found_conversation,
+)
 from desktop_agent.types.blocks import Block, Image, Outcome, ResultPart, Text, Thinking, ToolResult
 from desktop_agent.types.messages import Role
 
@@ -69,7 +76,7 @@ class GooseReader(HistoryReader):
             if text_in(row, "session_type") in _OTHER_SESSIONS:
                 reading.report.omit(Omission.HIDDEN, text_in(row, "session_type"))
                 continue
-            yield FoundConversation.of(text_in(row, "id"), _overview_of_row(row))
+            yield found_conversation(text_in(row, "id"), _overview_of_row(row))
         known = {text_in(row, "id") for row in rows}
         paths = reading.walk(self._folder, 0, lambda name: name.endswith(_SUFFIX))
         files = ((file_id(self._folder, path, _SUFFIX), path) for path in paths)
@@ -83,7 +90,7 @@ class GooseReader(HistoryReader):
         if not len(session.tree):
             return None
         session.overview.updated_at = changed
-        return FoundConversation.of(session_id, session.overview, changed)
+        return found_conversation(session_id, session.overview, changed)
 
     def _read(self, conversation_id: str, reading: Reading) -> ReadResult:
         session = _Session(reading)

@@ -16,7 +16,14 @@ from desktop_agent.exchange.foreign_values import list_in, object_in, object_of,
 from desktop_agent.exchange.import_report import Omission
 from desktop_agent.exchange.readers.content import short_title, tool_call
 from desktop_agent.exchange.readers.files import locate, modified_at, open_file, parse_json
-from desktop_agent.exchange.readers.reader import FoundConversation, HistoryReader, Reading, ReadResult, ThreadReader
+from desktop_agent.exchange.readers.reader import (
+    FoundConversation,
+    HistoryReader,
+    Reading,
+    ReadResult,
+    ThreadReader,
+    found_conversation,
+)
 from desktop_agent.types.blocks import Block, Json, Outcome, Text, Thinking, ToolResult, ToolUse
 from desktop_agent.types.messages import MessageState, Role
 
@@ -45,7 +52,7 @@ class JanReader(HistoryReader):
         yield from reading.describe_files(files, self._describe)
 
     def _describe(self, thread_id: str, file: BinaryIO, changed: datetime) -> FoundConversation | None:
-        return FoundConversation.of(
+        return found_conversation(
             thread_id, _overview(object_of(parse_json(file.read(self._limits.document)))), changed
         )
 

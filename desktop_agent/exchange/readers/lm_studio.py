@@ -16,7 +16,14 @@ from desktop_agent.exchange.foreign_values import list_in, object_in, object_of,
 from desktop_agent.exchange.import_report import Omission
 from desktop_agent.exchange.readers.content import first_text, omission_of, short_title, tool_call
 from desktop_agent.exchange.readers.files import file_id, locate, modified_at, open_file, parse_json
-from desktop_agent.exchange.readers.reader import FoundConversation, HistoryReader, Reading, ReadResult, ThreadReader
+from desktop_agent.exchange.readers.reader import (
+    FoundConversation,
+    HistoryReader,
+    Reading,
+    ReadResult,
+    ThreadReader,
+    found_conversation,
+)
 from desktop_agent.types.blocks import Block, Text, Thinking, ToolResult
 from desktop_agent.types.messages import Role
 
@@ -52,7 +59,7 @@ class LmStudioReader(HistoryReader):
         if not chat:
             self.report.omit(Omission.UNREADABLE_FILE)
         messages = list_in(chat, "messages")
-        return FoundConversation.of(chat_id, _overview(chat), changed, len(messages)) if messages else None
+        return found_conversation(chat_id, _overview(chat), changed, len(messages)) if messages else None
 
     def _read(self, conversation_id: str, reading: Reading) -> ReadResult:
         """Return a chat with all versions of its messages."""

@@ -20,7 +20,14 @@ from desktop_agent.exchange.import_report import Omission
 from desktop_agent.exchange.readers.content import short_title, tool_call, usage_of
 from desktop_agent.exchange.readers.files import NotReadable, parse_json
 from desktop_agent.exchange.readers.foreign_database import ForeignDatabase, Row, list_rows, read_database
-from desktop_agent.exchange.readers.reader import FoundConversation, HistoryReader, Reading, ReadResult, ThreadReader
+from desktop_agent.exchange.readers.reader import (
+    FoundConversation,
+    HistoryReader,
+    Reading,
+    ReadResult,
+    ThreadReader,
+    found_conversation,
+)
 from desktop_agent.types.blocks import Block, Text, Thinking, ToolResult, Unknown
 from desktop_agent.types.messages import Role
 
@@ -61,7 +68,7 @@ class OpenWebUiReader(HistoryReader):
                 chat_id = text_in(row, "id")
                 if chat_id and chat_id not in seen:
                     seen.add(chat_id)
-                    yield FoundConversation.of(chat_id, _overview(row))
+                    yield found_conversation(chat_id, _overview(row))
 
     def _read(self, conversation_id: str, reading: Reading) -> ReadResult:
         """Return a chat with all its branches."""

@@ -28,7 +28,14 @@ from desktop_agent.exchange.readers.content import (
 )
 from desktop_agent.exchange.readers.files import NotReadable, parse_json, sorted_entries
 from desktop_agent.exchange.readers.foreign_database import ForeignDatabase, Row, list_rows, read_database
-from desktop_agent.exchange.readers.reader import FoundConversation, HistoryReader, Reading, ReadResult, ThreadReader
+from desktop_agent.exchange.readers.reader import (
+    FoundConversation,
+    HistoryReader,
+    Reading,
+    ReadResult,
+    ThreadReader,
+    found_conversation,
+)
 from desktop_agent.types.blocks import Block, Image, Outcome, ResultPart, Text, Thinking, ToolResult
 from desktop_agent.types.messages import MessageState, Role
 from desktop_agent.types.provider_events import StopReason
@@ -82,7 +89,7 @@ class OpencodeReader(HistoryReader):
             if row.get("parent_id"):
                 reading.report.omit(Omission.HIDDEN, "subagent")
                 continue
-            yield FoundConversation.of(session_id, _overview(row))
+            yield found_conversation(session_id, _overview(row))
 
     def _sessions(self, reading: Reading) -> Iterator[Row]:
         for location in self.locations():

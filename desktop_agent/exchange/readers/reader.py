@@ -99,21 +99,21 @@ class FoundConversation:
     message_count: int | None = None
     file_state: str = field(default="", compare=False)
 
-    @classmethod
-    def of(
-        cls, id_: str, overview: Overview, changed: datetime = EPOCH, message_count: int | None = None
-    ) -> "FoundConversation":
-        """Return the row of a list for an overview; `changed`, of its file, stands in for missing times."""
-        created = overview.created_at or changed
-        return cls(
-            id=id_,
-            title=overview.title,
-            created_at=created,
-            updated_at=overview.updated_at or max(created, changed),
-            workspace=overview.workspace or None,
-            model=overview.model or None,
-            message_count=message_count,
-        )
+
+def found_conversation(
+    id_: str, overview: Overview, changed: datetime = EPOCH, message_count: int | None = None
+) -> FoundConversation:
+    """Return the row of a list for an overview; `changed`, of its file, stands in for missing times."""
+    created = overview.created_at or changed
+    return FoundConversation(
+        id=id_,
+        title=overview.title,
+        created_at=created,
+        updated_at=overview.updated_at or max(created, changed),
+        workspace=overview.workspace or None,
+        model=overview.model or None,
+        message_count=message_count,
+    )
 
 
 class Reading:
