@@ -176,7 +176,7 @@ def main() -> int:
     if unknown:
         parser.error(f"no such screen: {', '.join(sorted(unknown))}; there are {', '.join(SCREENS)}")
     names = arguments.names or list(SCREENS)
-    arguments.folder.mkdir(exist_ok=True)
+    arguments.folder.mkdir(parents=True, exist_ok=True)
     if arguments.room:
         width, _, height = arguments.room.partition("x")
         screens.ROOM = (int(width), int(height))

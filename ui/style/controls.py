@@ -85,7 +85,7 @@ class WrappedLabel(QLabel):
 
     def minimumSizeHint(self) -> QSize:
         hint, most = super().minimumSizeHint(), _MOST_LETTERS * self.fontMetrics().averageCharWidth()
-        return hint if hint.width() <= most else QSize(most, self.heightForWidth(most))
+        return QSize(min(hint.width(), most), hint.height())
 
     def heightForWidth(self, width: int, /) -> int:
         if self._is_drawn_by_qt(width):

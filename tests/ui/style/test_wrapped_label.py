@@ -39,3 +39,8 @@ def test_other_texts_are_laid_out_as_qt_does(wrapped):
     assert [widget.heightForWidth(width) for width in (120, 200, 600)] == [
         plain.heightForWidth(width) for width in (120, 200, 600)
     ]
+
+
+def test_a_word_without_an_end_does_not_ask_for_more_height_than_one_line(wrapped):
+    widget = wrapped(f"Read {LONG} to its end.")
+    assert widget.minimumSizeHint().height() == wrapped("Read it to its end.").minimumSizeHint().height()
