@@ -9,6 +9,7 @@ from operator import is_
 from desktop_agent.conversation.answer_builder import AnswerUsage, add_usage
 from desktop_agent.types.blocks import Outcome, Summary, Text, ToolResult, ToolUse
 from desktop_agent.types.engine_events import (
+    ContextCompacted,
     ConversationTitled,
     CostUpdated,
     Event,
@@ -213,7 +214,7 @@ class SpecialistUsage:
         return (used for answer in self._open.values() if (used := answer.total) is not None)
 
     def take(self, event: Event, run_id: str) -> Usage | None:
-        """Take in an event of a specialist's run; return what its turn used, when that is over."""
+        """Take in an event of a specialist's run; return what its turn, or a summary, used when that is over."""
         match event:
             case UsageUpdate() | AnswerStarted() | RetryScheduled():
                 self._open.setdefault(run_id, AnswerUsage()).feed(event)
@@ -221,6 +222,8 @@ class SpecialistUsage:
             case TurnStarted() | RunFinished():
                 answer = self._open.pop(run_id, None)
                 return None if answer is None else answer.total
+            case ContextCompacted():
+                return event.usage
             case _:
                 return None
 

@@ -190,7 +190,10 @@ def _prior_use(run_id: str, messages: Sequence[Message], journal: Sequence[Envel
         if message.id in turns or ((summary := summary_of(message)) is not None and summary.text in summaries)
     ]
     known = {turns.get(message.id) for message in messages}
-    usages = [usage for usage in (*committed, *_turn_usages(journal, known)) if usage is not None]
+    # A specialist's summaries are in no message.
+    compacted = (row.event for row in journal if row.run_id != run_id and isinstance(row.event, ContextCompacted))
+    counted = (*committed, *_turn_usages(journal, known), *(event.usage for event in compacted))
+    usages = [usage for usage in counted if usage is not None]
     reported = [event.cost for event in own if isinstance(event, CostUpdated)]
     costs = [usage.cost for usage in usages if usage.cost is not None]
     # Failed attempts are only in the reported costs, and later turns only in the sum.

@@ -2,6 +2,7 @@
 
 from desktop_agent.conversation.history import ConversationUsage
 from desktop_agent.types.engine_events import (
+    ContextCompacted,
     ConversationTitled,
     CostUpdated,
     RetryScheduled,
@@ -109,6 +110,8 @@ def test_what_specialists_use_counts_each_for_itself() -> None:
     spending.take(RunFinished(RunEnd.COMPLETED), "two")
     spending.take(RunFinished(RunEnd.COMPLETED))
     assert spending.total == Usage(cost=4)
+    spending.take(ContextCompacted("p", "In short.", usage=Usage(cost=0.5)), "two")
+    assert spending.total == Usage(cost=4.5)
     assert spending.is_complete
     spending.take(UsageUpdate(Usage(input_tokens=1)), "three")
     spending.take(RunFinished(RunEnd.COMPLETED), "three")

@@ -250,6 +250,9 @@ def test_what_is_written_nowhere_else_is_read_from_the_journal() -> None:
     use = journal.used(*history)
     assert (use.turns, use.tool_batches, use.tokens) == (3, 1, 3 + 7 + 40 + 5)
     assert use.cost == pytest.approx(0.3 + 0.7 + 4.0 + 0.5)
+    # The summaries of specialists are in no message.
+    journal.add(ContextCompacted("q", "Shorter.", usage=Usage(total_tokens=2, cost=0.2)), "s", "sub")
+    assert journal.used(*history).tokens == 3 + 7 + 40 + 5 + 2
     journal.add(CostUpdated(9.0), "t2")
     assert journal.used(*history).cost == 9.0
 
