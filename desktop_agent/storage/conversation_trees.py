@@ -37,10 +37,8 @@ from desktop_agent.types.conversation_tree import (
 )
 from desktop_agent.types.errors import Sentence, WrongUse
 from desktop_agent.types.messages import Message, Role
-from desktop_agent.types.tool_calls import UntrustedSource
+from desktop_agent.types.tool_calls import IMPORTED_CONVERSATION
 
-# An imported file may be written by anybody, and may contain instructions for a model.
-_IMPORTED = UntrustedSource("file", "an imported conversation", "import")
 _COLUMNS = "m.id, m.role, m.state, m.body, (SELECT id FROM messages above WHERE above.number = m.parent)"
 _SELECT_MESSAGES = f"SELECT {_COLUMNS}, m.parent FROM messages m WHERE m.conversation = ? ORDER BY m.number"  # noqa: S608  constants
 _SELECT_FOR_OUTLINE = f"""
@@ -176,7 +174,8 @@ def _insert_conversation(connection: sqlite3.Connection, tree: ConversationTree)
         "model": tree.model,
         "workspace": tree.workspace,
         "origin": to_json_unless(None, ConversationOrigin, tree.origin),
-        "state": state_to_json(ConversationState(outside=(_IMPORTED,))),
+        # A file may be written by anybody, and may contain instructions for a model.
+        "state": state_to_json(ConversationState(outside=(IMPORTED_CONVERSATION,))),
         "folder": find_or_create_path(connection, tree.folder),
         "pinned_at": _microseconds_or_none(tree.pinned_at),
         "archived_at": _microseconds_or_none(tree.archived_at),

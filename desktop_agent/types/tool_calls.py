@@ -167,9 +167,26 @@ class UntrustedSource:
         return self.kind == other.kind and (self.id == other.id if self.id else self.name == other.name)
 
 
+IMPORTED_CONVERSATION = UntrustedSource("file", "an imported conversation", "import")
+_COMMAND_NAME = "a command that may reach {hosts}"
+
+
+def command_source(hosts: str, command_id: str) -> UntrustedSource:
+    """Return the source of what a command with these hosts brings in."""
+    return UntrustedSource("web", _COMMAND_NAME.format(hosts=hosts), command_id)
+
+
+def source_words(name: str) -> Sentence | str:
+    """Return the name of an untrusted source; as a sentence, to be translated, where it is in our own words."""
+    before = _COMMAND_NAME.partition("{")[0]
+    if name.startswith(before):
+        return Sentence(_COMMAND_NAME, {"hosts": name.removeprefix(before)})
+    return Sentence("an imported conversation") if name == IMPORTED_CONVERSATION.name else name
+
+
 def source_in_sentence(kind: str, name: str) -> Sentence | str:
-    """Return the name of an untrusted source for a sentence: the title of a server is quoted, others speak already."""
-    return Sentence("“{server}”", {"server": name}) if kind == "mcp" else name
+    """Return the name of an untrusted source for a sentence, in which the title of a server is quoted."""
+    return Sentence("“{server}”", {"server": name}) if kind == "mcp" else source_words(name)
 
 
 @dataclass(frozen=True, slots=True)

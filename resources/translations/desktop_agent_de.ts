@@ -4296,7 +4296,7 @@ Aufwärts zu: {1}</translation>
     <name>ReasonNote</name>
     <message>
         <source>Outside content from: {0}</source>
-        <translation>Inhalte von außen: {0}</translation>
+        <translation>Inhalte von: {0}</translation>
     </message>
     <message>
         <source>Trust {0} in this conversation</source>
@@ -8809,6 +8809,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Ihre Datei „{name}“ ist so geschrieben, dass sie sich von hier aus nicht ändern lässt.</translation>
     </message>
     <message>
+        <source>a command that may reach {hosts}</source>
+        <translation>einem Befehl mit Zugriff auf {hosts}</translation>
+    </message>
+    <message>
         <source>a hook refused it.</source>
         <translation>ein Hook hat sie abgelehnt.</translation>
     </message>
@@ -8823,6 +8827,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>a number is too long, or it is nested too deeply</source>
         <translation>eine Zahl ist zu lang, oder sie ist zu tief verschachtelt</translation>
+    </message>
+    <message>
+        <source>an imported conversation</source>
+        <translation>einer importierten Unterhaltung</translation>
     </message>
     <message>
         <source>another format</source>

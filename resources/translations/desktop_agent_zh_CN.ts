@@ -8808,6 +8808,10 @@ This replaces what is there ({size} bytes).</source>
         <translation>您的文件“{name}”的写法无法从这里更改。</translation>
     </message>
     <message>
+        <source>a command that may reach {hosts}</source>
+        <translation>可访问 {hosts} 的命令</translation>
+    </message>
+    <message>
         <source>a hook refused it.</source>
         <translation>被钩子拒绝。</translation>
     </message>
@@ -8822,6 +8826,10 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>a number is too long, or it is nested too deeply</source>
         <translation>某个数字过长，或嵌套过深</translation>
+    </message>
+    <message>
+        <source>an imported conversation</source>
+        <translation>一个导入的对话</translation>
     </message>
     <message>
         <source>another format</source>

@@ -7,7 +7,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QLabel, QPlainTextEdit, QWidget
 
 from desktop_agent.types.errors import Sentence
-from desktop_agent.types.tool_calls import Effect, ToolClass
+from desktop_agent.types.tool_calls import Effect, ToolClass, source_words
 from ui.approval.dialog_layout import Shrinkable
 from ui.approval.guarded_dialog import ignore_enter
 from ui.approval.labels import wrapping_label
@@ -63,7 +63,8 @@ class ReasonNote(QFrame):
     def show_reasons(self, reasons: Sequence[Sentence], untrusted_sources: Sequence[str]) -> None:
         """Show the reasons; `untrusted_sources` are the sources of untrusted content that can be trusted here."""
         self._text.setText("\n".join(translate_sentence(reason, isolate_untrusted) for reason in reasons))
-        names = [isolate_untrusted(name) for name in untrusted_sources]
+        sources = (Sentence("{text}", {"text": source_words(name)}) for name in untrusted_sources)
+        names = [translate_sentence(source, isolate_untrusted) for source in sources]
         self._sources.setText(self.tr("Outside content from: {0}").format(join_names(names)))
         self._sources.setVisible(len(names) > 1)
         trust = self.tr("Trust {0} in this conversation")

@@ -35,7 +35,7 @@ from desktop_agent.tools.workspace import Workspace
 from desktop_agent.types.blocks import Text
 from desktop_agent.types.errors import Sentence, ToolFailed, join_remedy
 from desktop_agent.types.permissions import CommandSubject, HostSubject, Subject
-from desktop_agent.types.tool_calls import CommandPreview, Effect, Preview, ToolClass, UntrustedSource
+from desktop_agent.types.tool_calls import CommandPreview, Effect, Preview, ToolClass, UntrustedSource, command_source
 
 if TYPE_CHECKING:
     from desktop_agent.network.fetch import Resolver
@@ -261,7 +261,7 @@ def _untrusted_source(params: RunCommandInput) -> UntrustedSource | None:
     # Trust in what one line brought says nothing about another line.
     line = "\n".join((params.folder, params.command, *params.hosts)).encode("utf-8", "replace")
     hosts = ", ".join((*params.hosts[:_MAX_NAMED_HOSTS], *(["…"] if len(params.hosts) > _MAX_NAMED_HOSTS else ())))
-    return UntrustedSource("web", f"a command that may reach {hosts}", hashlib.sha256(line).hexdigest())
+    return command_source(hosts, hashlib.sha256(line).hexdigest())
 
 
 def command_folder(workspace: Workspace, path: str) -> Path:

@@ -7,11 +7,14 @@ import pytest
 from PySide6.QtCore import QCoreApplication, QDate, QEvent, QLocale, QTime, QTranslator
 from PySide6.QtGui import QTextLayout
 
+from desktop_agent.permissions.policy import NO_UNTRUSTED_CONTENT
 from desktop_agent.sandbox.startup_files import find_startup_file, startup_file_table
 from desktop_agent.types.errors import AuthenticationFailed, Sentence
 from desktop_agent.types.preferences import LANGUAGE_NAMES, AppearancePreferences
 from desktop_agent.types.providers import ConversationParameters
+from desktop_agent.types.tool_calls import IMPORTED_CONVERSATION, command_source
 from tests.frame.translations import compiled
+from ui.approval.call_summary import ReasonNote
 from ui.bridge.sentence_lists import quoted_names
 from ui.bridge.session_controls import UndoResult
 from ui.composer.parameter_buttons import describe_parameters
@@ -31,7 +34,7 @@ from ui.style.text import (
     with_keys,
 )
 from ui.style.text_display import exact_date, relative_date
-from ui.style.theme import body_font, mono_font
+from ui.style.theme import ThemeSource, body_font, mono_font
 
 
 @pytest.fixture
@@ -127,6 +130,20 @@ def test_german_words_sentences_keys_and_dates(language):
     assert format_number(1234567) == "1.234.567"
     assert format_count(19_700) == "19,7k"
     assert format_bytes(2_400) == "2,4 KB"
+
+
+def test_what_came_from_outside_is_named_in_the_language_of_the_window(language, qtbot):
+    language("de")
+    content = NO_UNTRUSTED_CONTENT.with_source(command_source("example.org", "1"))
+    assert translate_sentence(content.suspension.why).startswith("Inhalte von einem Befehl mit Zugriff auf example.org")
+    content = content.with_source(IMPORTED_CONVERSATION)
+    assert translate_sentence(content.suspension.why).startswith("Inhalte von einer importierten Unterhaltung und")
+    note = ReasonNote(ThemeSource())
+    qtbot.addWidget(note)
+    note.show_reasons((content.suspension.why,), [source.name for source in content.sources])
+    assert note.accessible_text.endswith(
+        "Inhalte von: einem Befehl mit Zugriff auf example.org, einer importierten Unterhaltung"
+    )
 
 
 def test_numbers_have_their_forms(language):
