@@ -169,7 +169,7 @@ class AppController:
         self._startup, self._engine = startup, engine
         self._tasks = BackgroundTasks(self._on_problem)
         clock = self._clock = FrameClock(app)
-        pictures = self._pictures = PictureStore(engine.pictures)
+        pictures = self._pictures = PictureStore(engine.store)
         self.library = ConversationLibrary(engine, clock, self._tasks, pictures, app)
         self.servers = ModelServers(engine, self._tasks, app)
         self.window = startup.window
@@ -185,6 +185,7 @@ class AppController:
         self._help = HelpPresenter(pictures, engine.folder, self._tasks, settings.updates, self.window)
         disk = self._disk = DiskMonitor(engine, self._tasks, self.window)
         disk.recovered.connect(self.library.refresh)
+        disk.recovered.connect(self._save_refused_drafts)
         self.mcp_servers = McpServerSettings(engine, clock, self._tasks, partial(_current_workspace, self.library), app)
         sources = SettingsSources(settings, self.servers, self.mcp_servers, disk, self.library, self._tasks)
         self._settings_presenter = SettingsPresenter(sources, self.window)
@@ -421,6 +422,9 @@ class AppController:
         self._scheduled.show_problem(error)
         if not self._disk_banner.covers(error):
             self.window.banners.show_error(error)
+
+    def _save_refused_drafts(self) -> None:
+        self._tasks.start(self.library.drafts.retry_refused())
 
     def _on_preferences(self, preferences: Preferences) -> None:
         appearance = preferences.appearance

@@ -236,9 +236,9 @@ def database_error(error: sqlite3.Error, path: Path) -> StorageFailed:
     if code in _BUSY_CODES:
         return DatabaseBusy("The conversations are in use by another program.", detail=detail)
     if code == sqlite3.SQLITE_FULL:
-        return disk_full_error(path, detail)
+        return disk_full_error(path.parent, detail)
     if code == sqlite3.SQLITE_IOERR and extended not in _READ_ERRORS:
-        return find_write_error(path) or disk_full_error(path, detail)
+        return find_write_error(path) or disk_full_error(path.parent, detail)
     if code in _NOT_WRITABLE_CODES:
         return not_writable_error(path, detail)
     return StorageFailed("The conversations could not be read or written.", detail=detail)

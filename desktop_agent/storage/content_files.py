@@ -90,7 +90,7 @@ class BlobFiles:
                 self._make_folder(path.parent)
                 write_atomically(path, data)
         except OSError as error:
-            raise file_error(error, path) from error
+            raise file_error(error, path, self._folder.parent) from error
         return digest
 
     def _make_folder(self, folder: Path) -> None:
@@ -173,7 +173,7 @@ class PictureFiles:
             make_private_folder(path.parent, self._folder.parent)
             write_atomically(path, data)
         except OSError as error:
-            raise file_error(error, path) from error
+            raise file_error(error, path, self._folder.parent) from error
 
     def remove_old(self, digest: str, media_type: MediaType, left_at: float = 0) -> bool:
         """Delete the file in this thread, unless it is young: it may be on its way into a message.

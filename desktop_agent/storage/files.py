@@ -14,8 +14,11 @@ NO_ROOM_ERRNOS = {errno.ENOSPC, errno.EDQUOT}
 _NOT_ALLOWED_ERRNOS = {errno.EACCES, errno.EPERM, errno.EROFS}
 
 
-def file_error(error: OSError, path: Path) -> StorageFailed:
-    """Return the typed error for what the system said about `path`."""
+def file_error(error: OSError, path: Path, within: Path | None = None) -> StorageFailed:
+    """Return the typed error for what the system said about `path`.
+
+    `within` is a folder above it, which is named if there is no room or nothing in it can be written.
+    """
     detail = f"{error.strerror}: {path}"
     # EEXIST where a folder was to be made in the place of the link.
     if error.errno in {errno.ENOENT, errno.EEXIST} and (dangling := find_link_error(path)) is not None:
@@ -24,9 +27,10 @@ def file_error(error: OSError, path: Path) -> StorageFailed:
         in_the_way = Sentence("“{path}” is a file, where a folder is needed.", {"path": str(file)})
         return StorageFailed(in_the_way, "Move the file away, or choose another folder.", detail=detail)
     if error.errno in NO_ROOM_ERRNOS:
-        return disk_full_error(path, detail)
+        return disk_full_error(within or path, detail)
     if error.errno in _NOT_ALLOWED_ERRNOS:
-        return not_writable_error(path, detail)
+        named = path if within is None or os.access(within, os.W_OK) else within
+        return not_writable_error(named, detail)
     if error.errno == errno.ENAMETOOLONG:
         too_long = Sentence("The path “{path}” is too long for this system.", {"path": str(path)})
         return StorageFailed(too_long, "Choose a folder with a shorter path.", detail=detail)
@@ -86,7 +90,7 @@ def find_write_error(path: Path) -> StorageFailed | None:
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
-        return file_error(error, path)
+        return file_error(error, path, path.parent)
     return None
 
 

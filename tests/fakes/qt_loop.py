@@ -92,7 +92,7 @@ class Bridge:
         self.errors: list[AgentError] = []
         self.clock = FrameClock()
         self.tasks = BackgroundTasks(self.errors.append)
-        self.pictures = PictureStore(engine.pictures)
+        self.pictures = PictureStore(engine.store)
         self.library = ConversationLibrary(engine, self.clock, self.tasks, self.pictures)
         self.servers = ModelServers(engine, self.tasks)
         self.settings = Settings(engine, self.tasks)

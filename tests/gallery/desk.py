@@ -84,7 +84,7 @@ class Desk:
         self.side_windows: list[ConversationWindow] = []
         self.tasks = BackgroundTasks(self._on_problem)
         self.clock = FrameClock(app)
-        self.pictures = PictureStore(engine.pictures)
+        self.pictures = PictureStore(engine.store)
         self.library = ConversationLibrary(engine, self.clock, self.tasks, self.pictures, app)
         self.servers = ModelServers(engine, self.tasks, app)
         self.window = MainWindow(themes)

@@ -15,7 +15,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from desktop_agent.conversation.picture_preparation import ImportedPicture
 from desktop_agent.engine.engine import Engine
 from desktop_agent.storage.backups.backup import StoredCounts, measure_folder
-from desktop_agent.storage.content_files import PictureFiles
+from desktop_agent.storage.store import Store
 from desktop_agent.types.blocks import Base64Source, Image, StoredSource, decode_base64, read_image_size
 from desktop_agent.types.errors import AgentError, DiskFull, ImageRefused, Sentence, StorageFailed
 from ui.bridge.backups import Backups
@@ -115,8 +115,9 @@ class DiskMonitor(QObject):
 class PictureStore:
     """The pictures of messages and drafts on the disk."""
 
-    def __init__(self, files: PictureFiles) -> None:
-        self._files = files
+    def __init__(self, store: Store) -> None:
+        self._disk = store.disk
+        self._files = store.pictures
 
     async def hold(self, picture: ImportedPicture, name: str) -> Image:
         """Return a block that contains the whole picture; nothing is saved."""
@@ -125,7 +126,11 @@ class PictureStore:
 
     async def save(self, picture: ImportedPicture, name: str) -> Image:
         """Save a picture. Returns its block for a message. Raises StorageFailed."""
-        source = await self._files.put(picture.data, picture.media_type, picture.width, picture.height)
+        try:
+            source = await self._files.put(picture.data, picture.media_type, picture.width, picture.height)
+        except StorageFailed as error:
+            self._disk.report_trouble(error)
+            raise
         return Image(source=source, name=name)
 
     async def reload(self, image: Image) -> ImportedPicture:

@@ -9,7 +9,8 @@ from desktop_agent.storage.store import Store
 from desktop_agent.types.provider_events import ContentDelta
 from tests.fakes.qt_loop import until
 from tests.fakes.scripted_provider import Turn
-from tests.frame.disks import remount
+from tests.frame.disks import fill, remount
+from tests.ui.shell.test_drafts import composer, png
 from ui.bridge import storage
 from ui.shell.storage import DISK_BANNER_KEY
 from ui.style.list_rows import RowRole
@@ -53,6 +54,30 @@ def test_a_read_only_folder_is_shown_and_used_as_soon_as_it_can_be(on_screen, sm
     on_screen(work, Turn(ContentDelta("gold")), folder=folder)
     remount(small_disk, "ro")
     on_screen(check, Turn(ContentDelta("silver")), folder=folder, saved=True)
+
+
+def test_a_draft_with_a_picture_is_saved_as_soon_as_there_is_room(on_screen, small_disk, monkeypatch):
+    monkeypatch.setattr(database_thread, "FIRST_RETRY_SECONDS", 0.02)
+    folder = small_disk / "data"
+
+    async def work(screen):
+        await screen.say("precious")
+        ballast = small_disk / "ballast"
+        fill(ballast)
+        screen.write("look at this")
+        composer(screen).attachments.add_pasted(png(), "red.png")
+        await composer(screen).attachments.wait_until_ready()
+        screen.window.page._drafts.save_soon()
+        await until(lambda: screen.banners.keys == [DISK_BANNER_KEY])
+        assert f"There is no room left on the disk of “{folder}”." in banner_text(screen)
+
+        ballast.unlink()
+        await until(lambda: screen.banners.keys == [])
+        await screen.idle()
+        draft = await screen.engine.store.load_draft(screen.conversation.id)
+        assert (draft.text, [image.name for image in draft.images]) == ("look at this", ["red.png"])
+
+    on_screen(work, Turn(ContentDelta("gold")), folder=folder)
 
 
 def test_a_new_conversation_in_a_read_only_folder_keeps_what_was_written(on_screen, small_disk):
