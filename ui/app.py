@@ -185,7 +185,7 @@ class AppController:
         self._help = HelpPresenter(pictures, engine.folder, self._tasks, settings.updates, self.window)
         disk = self._disk = DiskMonitor(engine, self._tasks, self.window)
         disk.recovered.connect(self.library.refresh)
-        disk.recovered.connect(self._save_refused_drafts)
+        disk.recovered.connect(self._save_refused)
         self.mcp_servers = McpServerSettings(engine, clock, self._tasks, partial(_current_workspace, self.library), app)
         sources = SettingsSources(settings, self.servers, self.mcp_servers, disk, self.library, self._tasks)
         self._settings_presenter = SettingsPresenter(sources, self.window)
@@ -423,7 +423,8 @@ class AppController:
         if not self._disk_banner.covers(error):
             self.window.banners.show_error(error)
 
-    def _save_refused_drafts(self) -> None:
+    def _save_refused(self) -> None:
+        self._tasks.start(self._engine.preferences_file.save_unsaved())
         self._tasks.start(self.library.drafts.retry_refused())
 
     def _on_preferences(self, preferences: Preferences) -> None:

@@ -97,7 +97,8 @@ class Engine:
         self.store = store
         self.pictures: PictureFiles = store.pictures
         self.secrets = SecretStore()
-        self._preferences_file = preferences_file
+        self.preferences_file = preferences_file
+        preferences_file.on_refusal = store.disk.test
         self._preferences = preferences
         self._defaults = defaults
         self._catalogue = catalogue
@@ -179,7 +180,7 @@ class Engine:
         for session in tuple(self._sessions.values()):
             session.modes.refresh_modes()
         self._preferences_changed.notify(preferences)
-        await self._preferences_file.save(preferences)
+        await self.preferences_file.save(preferences)
 
     def new_session(
         self,

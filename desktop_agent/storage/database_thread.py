@@ -60,6 +60,13 @@ class DiskWatch:
             self._pause = self._pause if loop.time() - self._ended_at < MAX_RETRY_SECONDS else FIRST_RETRY_SECONDS
             self._task = loop.create_task(self._watch())
 
+    async def test(self) -> None:
+        """Report it if the disk refuses writes now."""
+        try:
+            await self._recover()
+        except StorageFailed as error:
+            self.report_trouble(error)
+
     async def close(self) -> None:
         """Stop testing."""
         self._is_closed = True

@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import threading
+from collections.abc import Awaitable, Callable
 from itertools import count
 from pathlib import Path
 from typing import Any, cast
@@ -13,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from desktop_agent.storage.files import file_error, free_name, make_private_folder, write_atomically
-from desktop_agent.types.errors import Sentence
+from desktop_agent.types.errors import Sentence, StorageFailed
 from desktop_agent.types.permissions import BUILT_IN_MODES
 from desktop_agent.types.preferences import Preferences
 
@@ -33,6 +34,10 @@ class PreferencesFile:
     def __init__(self, folder: Path) -> None:
         self.path = folder / _NAME
         self.notices: tuple[Sentence, ...] = ()
+        self.on_refusal: Callable[[], Awaitable[None]] | None = None
+        """Called when the disk has refused to save."""
+        self._unsaved: Preferences | None = None
+        """Preferences in use that are not in the file yet."""
         self._must_keep_old = False
         self._writing = threading.Lock()
         self._numbers = count(1)
@@ -64,10 +69,22 @@ class PreferencesFile:
             return self._set_aside()
         return self._validated(cast("dict[str, Any]", values))
 
+    async def save_unsaved(self) -> None:
+        """Save the preferences that are not in the file yet. Raises StorageFailed."""
+        if self._unsaved is not None:
+            await self.save(self._unsaved)
+
     async def save(self, preferences: Preferences) -> None:
         """Write the file atomically, unless a later save was faster. Raises StorageFailed."""
-        # In a thread from the start: a save that waits for another one on the loop would end with a quit.
-        await asyncio.to_thread(self._save, preferences, next(self._numbers))
+        self._unsaved = preferences
+        try:
+            # In a thread from the start: a save that waits for another one on the loop would end with a quit.
+            await asyncio.to_thread(self._save, preferences, next(self._numbers))
+        except StorageFailed:
+            if self.on_refusal is not None:
+                await self.on_refusal()
+            raise
+        self._unsaved = None if self._unsaved is preferences else self._unsaved
 
     def _save(self, preferences: Preferences, number: int) -> None:
         with self._writing:
@@ -83,7 +100,7 @@ class PreferencesFile:
             self._keep_old()
             write_atomically(Path(os.path.realpath(self.path)), text.encode("ascii") + b"\n")
         except OSError as error:
-            raise file_error(error, self.path) from error
+            raise file_error(error, self.path, self.path.parent) from error
 
     def _keep_old(self) -> None:
         if self._must_keep_old and self.path.exists():

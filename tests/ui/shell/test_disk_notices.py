@@ -5,6 +5,7 @@ from PySide6.QtWidgets import QPushButton, QWidget
 from desktop_agent.engine import session_opening
 from desktop_agent.storage import database_thread
 from desktop_agent.storage.guarded_database import NO_DAMAGE
+from desktop_agent.storage.preferences_file import PreferencesFile
 from desktop_agent.storage.store import Store
 from desktop_agent.types.provider_events import ContentDelta
 from tests.fakes.qt_loop import until
@@ -78,6 +79,26 @@ def test_a_draft_with_a_picture_is_saved_as_soon_as_there_is_room(on_screen, sma
         assert (draft.text, [image.name for image in draft.images]) == ("look at this", ["red.png"])
 
     on_screen(work, Turn(ContentDelta("gold")), folder=folder)
+
+
+def test_a_setting_is_saved_as_soon_as_there_is_room(on_screen, small_disk, monkeypatch):
+    monkeypatch.setattr(database_thread, "FIRST_RETRY_SECONDS", 0.02)
+    folder = small_disk / "data"
+
+    async def work(screen):
+        ballast = small_disk / "ballast"
+        fill(ballast)
+        settings = screen.desk._settings
+        settings.change(settings.preferences.with_changes("appearance", theme="dark"))
+        await until(lambda: screen.banners.keys == [DISK_BANNER_KEY])
+        assert (await PreferencesFile(folder).load()).appearance.theme == "system"
+
+        ballast.unlink()
+        await until(lambda: screen.banners.keys == [])
+        await screen.idle()
+        assert (await PreferencesFile(folder).load()).appearance.theme == "dark"
+
+    on_screen(work, folder=folder)
 
 
 def test_a_new_conversation_in_a_read_only_folder_keeps_what_was_written(on_screen, small_disk):
