@@ -209,7 +209,8 @@ def _as_source(value: object) -> object:
 class Draft:
     """What the person was writing. `outside` are the MCP servers and links whose words or pictures are in it.
 
-    `pasted` are texts beside the typed one that are too long for an editor.
+    `pasted` are texts beside the typed one that are too long for an editor. `resource_places` are the places of the
+    first `resources` among these and the images; the others are after them.
     """
 
     text: str = ""
@@ -217,6 +218,7 @@ class Draft:
     resources: tuple[AttachedText, ...] = ()
     outside: tuple[Annotated[UntrustedSource, BeforeValidator(_as_source)], ...] = ()
     pasted: tuple[str, ...] = ()
+    resource_places: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

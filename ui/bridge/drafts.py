@@ -305,6 +305,7 @@ def _merge_records(*records: Draft) -> Draft:
         tuple(resource for record in records for resource in record.resources),
         tuple(dict.fromkeys(source for record in records for source in record.outside)),
         tuple(text for record in records for text in record.pasted),
+        records[0].resource_places if records else (),
     )
 
 

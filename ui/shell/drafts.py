@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Sequence
+from itertools import zip_longest
 from typing import Any, TypeVar
 
 from PySide6.QtCore import QObject
@@ -39,12 +40,14 @@ def _source_of(item: Attachment) -> UntrustedSource | None:
 
 def to_draft(text: str, attached: Sequence[Attachment]) -> ComposerDraft:
     """Return text and attachments as a draft."""
+    placed = [item for item in attached if isinstance(item, PendingPicture | UnreadablePicture | AttachedText)]
     record = Draft(
         text,
         images=tuple(item.image for item in _of_type(UnreadablePicture, attached)),
         resources=tuple(_of_type(AttachedText, attached)),
         outside=untrusted_sources(attached),
         pasted=tuple(item.text for item in _of_type(PastedText, attached)),
+        resource_places=tuple(place for place, item in enumerate(placed) if isinstance(item, AttachedText)),
     )
     return ComposerDraft(record, tuple((item.taken, item.name) for item in _of_type(PendingPicture, attached)))
 
@@ -56,13 +59,11 @@ def _of_type(kind: type[_Kind], attached: Iterable[Attachment]) -> list[_Kind]:
 def from_draft(draft: ComposerDraft) -> list[Attachment]:
     """Return the attachments of a draft. Which server a picture came from is not saved, only all servers are."""
     record = draft.record
-    return [
-        *(PastedText(text) for text in record.pasted),
-        *(PendingPicture(name, picture) for picture, name in draft.pictures),
-        *(UnreadablePicture(image) for image in record.images),
-        *record.resources,
-        *record.outside,
-    ]
+    placed: list[Attachment] = [PendingPicture(name, picture) for picture, name in draft.pictures]
+    placed += (UnreadablePicture(image) for image in record.images)
+    for resource, place in zip_longest(record.resources, record.resource_places):
+        placed.insert(len(placed) if place is None else place, resource)
+    return [*(PastedText(text) for text in record.pasted), *placed, *record.outside]
 
 
 async def to_blocks(

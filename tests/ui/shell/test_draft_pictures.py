@@ -100,3 +100,22 @@ def test_a_message_comes_back_with_a_picture_that_cannot_be_read_now(on_screen, 
         assert await images(screen, None) == (picture,)
 
     on_screen(work, answers())
+
+
+def test_attachments_come_back_in_their_order(on_screen, tmp_path):
+    names = ["a.txt", "b.png", "c.txt", "d.png"]
+    for name in names:
+        (tmp_path / name).write_bytes(png() if name.endswith("png") else name.encode())
+
+    async def work(screen):
+        await screen.say("One")
+        first = screen.conversation.id
+        for name in names:
+            composer(screen).attachments.add_files([tmp_path / name])
+        await composer(screen).attachments.wait_until_ready()
+        await new_conversation(screen)
+        await screen.idle()
+        await show(screen, first)
+        assert [chip._name.text() for chip in composer(screen).attachments.chips] == names
+
+    on_screen(work, answers())
