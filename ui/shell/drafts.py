@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Sequence
-from itertools import zip_longest
+from itertools import chain, repeat
 from typing import Any, TypeVar
 
 from PySide6.QtCore import QObject
@@ -61,8 +61,9 @@ def from_draft(draft: ComposerDraft) -> list[Attachment]:
     record = draft.record
     placed: list[Attachment] = [PendingPicture(name, picture) for picture, name in draft.pictures]
     placed += (UnreadablePicture(image) for image in record.images)
-    for resource, place in zip_longest(record.resources, record.resource_places):
-        placed.insert(len(placed) if place is None else place, resource)
+    places = chain(record.resource_places, repeat(len(placed) + len(record.resources)))
+    for resource, place in zip(record.resources, places, strict=False):
+        placed.insert(place, resource)
     return [*(PastedText(text) for text in record.pasted), *placed, *record.outside]
 
 
