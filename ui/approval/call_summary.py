@@ -81,7 +81,7 @@ class ReasonNote(QFrame):
 
     def _elide_trust_text(self) -> None:
         full_text = self._trust_text
-        margins = 2 * SPACE_M + self._icon_size + SPACE_S + _BUTTON_MARGIN * self._themes.zoom // 100
+        margins = 2 * SPACE_M + self._icon_size + SPACE_S + self._themes.scaled(_BUTTON_MARGIN)
         shown = self._trust.fontMetrics().elidedText(full_text, Qt.TextElideMode.ElideMiddle, self.width() - margins)
         self._trust.setText(escape_mnemonics(shown))
         self._trust.setToolTip(plain_tooltip(full_text) if shown != full_text else "")
@@ -92,7 +92,7 @@ class ReasonNote(QFrame):
 
     @property
     def _icon_size(self) -> int:
-        return _ICON_SIZE * self._themes.zoom // 100
+        return self._themes.scaled(_ICON_SIZE)
 
 
 _DESCRIPTION_ROWS = (2, 4)

@@ -158,7 +158,7 @@ class DialogSizer(QObject):
 
     def _arrange_list(self, width: int) -> tuple[int, int]:
         """Put the list of calls beside or above; return the pixels that it takes from the width and the height."""
-        is_above = width < NARROW_WIDTH * self._themes.zoom // 100
+        is_above = width < self._themes.scaled(NARROW_WIDTH)
         height = 5 * self._list_panel.fontMetrics().height()
         self._list_panel.arrange(self.main_layout, self._list_width(width), height, is_above=is_above)
         if self._list_panel.isHidden():
@@ -178,7 +178,7 @@ class DialogSizer(QObject):
         return (dialog.parentWidget() or dialog).screen().availableGeometry().adjusted(0, title, 0, -edge)
 
     def _preferred_width(self) -> int:
-        usual = WIDTH * self._themes.zoom // 100
+        usual = self._themes.scaled(WIDTH)
         if not self._list_panel.isHidden():
             usual += self._list_width(usual) + SPACE_L
         window = self._dialog.parentWidget()
@@ -186,7 +186,7 @@ class DialogSizer(QObject):
         return min(usual, maximum, self.available_rect().width())
 
     def _list_width(self, dialog_width: int) -> int:
-        return max(MIN_LIST_WIDTH, min(LIST_WIDTH * self._themes.zoom // 100, dialog_width // 4))
+        return max(MIN_LIST_WIDTH, min(self._themes.scaled(LIST_WIDTH), dialog_width // 4))
 
     def _move_onto_screen(self, *, is_wider: bool) -> None:
         """Keep the dialog inside its window and the screen; one that became wider is centred on its window."""

@@ -64,7 +64,7 @@ class AttachmentChip(QFrame):
         self.setToolTip(plain_tooltip(name))
 
     def _elide_name(self) -> None:
-        width = MAX_NAME_WIDTH * self._themes.zoom // 100
+        width = self._themes.scaled(MAX_NAME_WIDTH)
         self._name.setText(self._name.fontMetrics().elidedText(self._full_name, Qt.TextElideMode.ElideMiddle, width))
 
     def show_detail(self, text: str) -> None:

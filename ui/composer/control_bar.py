@@ -228,4 +228,6 @@ class SendStopButton(QWidget):
         open_menu_at(self._queue, self._menu, -self._menu.sizeHint().height())
 
     def _show_stop_icon(self) -> None:
-        self._stop.setIcon(icon("stop", self._themes.theme.danger, self._themes.theme.muted, 16))
+        theme, side = self._themes.theme, self._themes.scaled(16)
+        self._stop.setIcon(icon("stop", theme.danger, theme.muted, side))
+        self._stop.setIconSize(QSize(side, side))

@@ -311,7 +311,7 @@ class MessageQueueView(QWidget):
         self._rows: dict[str, QueuedMessageRow] = {}
         self._title = label(kind="small")
         self._send = button(self.tr("Send now"), self.send_requested.emit, "link")
-        self._list = ScrollColumn(SPACE_XS, most=lambda: MAX_QUEUE_HEIGHT * themes.zoom // 100)
+        self._list = ScrollColumn(SPACE_XS, most=lambda: themes.scaled(MAX_QUEUE_HEIGHT))
         self._build_layout()
         self.hide()
 

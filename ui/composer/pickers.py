@@ -265,7 +265,7 @@ class ModelPicker(ToolButton):
         # The arrow belongs behind the name, but Qt puts icons in front.
         ltr = QGuiApplication.layoutDirection() == Qt.LayoutDirection.LeftToRight
         self.setLayoutDirection(Qt.LayoutDirection.RightToLeft if ltr else Qt.LayoutDirection.LeftToRight)
-        side = round(ARROW_SIZE * self._themes.zoom / 100)
+        side = self._themes.scaled(ARROW_SIZE)
         self.setIcon(themed_icon("chevron-down", self._themes.theme, side))
         self.setIconSize(QSize(side, side))
 

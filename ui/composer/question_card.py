@@ -143,7 +143,7 @@ class QuestionCard(QFrame):
         """Whether an answer is being emitted: if it is accepted, the card is hidden before the signal returns."""
         self._title = label(kind="small")
         self._words = label(wrap=True)
-        self._scroll = ScrollColumn(SPACE_S, most=lambda: MAX_CARD_HEIGHT * themes.zoom // 100)
+        self._scroll = ScrollColumn(SPACE_S, most=lambda: themes.scaled(MAX_CARD_HEIGHT))
         self._hint = label(kind="small", wrap=True)
         self._answer = button(self.tr("Answer"), self._submit, "primary")
         self._skip = button(self.tr("Skip"), self._skip_question)

@@ -324,7 +324,7 @@ class SettingsDialog(QDialog):
 
     @property
     def _narrow_width(self) -> int:
-        return NARROW_WIDTH * self._themes.zoom // 100
+        return self._themes.scaled(NARROW_WIDTH)
 
     def _update_layout(self) -> None:
         part = self._themes.zoom / 100

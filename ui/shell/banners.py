@@ -295,7 +295,7 @@ class BannerFrame(QFrame):
             "remark": ("info", theme.muted),
             "undo": ("undo", theme.muted),
         }[self.banner.level]
-        self._icon.setPixmap(pixmap(name, colour, 18, 2 if self.devicePixelRatioF() > 1 else 1))
+        self._icon.setPixmap(pixmap(name, colour, self._themes.scaled(18), 2 if self.devicePixelRatioF() > 1 else 1))
 
 
 def _copy_to_clipboard(text: str) -> None:

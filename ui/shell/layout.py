@@ -177,7 +177,7 @@ class PageFrame(QWidget):
         edges, gap = self._heading.contentsMargins(), self._heading.spacing()
         widgets = (widget for widget in self._heading_buttons if not widget.isHidden())
         room = self.width() - edges.left() - edges.right() - sum(widget.sizeHint().width() + gap for widget in widgets)
-        meter, title_width = self._usage_meter, TITLE_WIDTH * self._themes.zoom // 100
+        meter, title_width = self._usage_meter, self._themes.scaled(TITLE_WIDTH)
         if meter is None:
             self.title.setMinimumWidth(title_width)
             return
@@ -363,7 +363,7 @@ class WindowLayout(QWidget):
         self._fit()
 
     def _fit(self) -> None:
-        page_width = PAGE_WIDTH * self._themes.zoom // 100
+        page_width = self._themes.scaled(PAGE_WIDTH)
         is_narrow = self.width() < self._sidebar.minimumSizeHint().width() + page_width
         # The page keeps its width beside the sidebar, so that the sidebar shrinks first.
         self._page_side.setMinimumWidth(0 if is_narrow else page_width)

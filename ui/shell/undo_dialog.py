@@ -119,6 +119,8 @@ class UndoFileList(QTreeWidget):
         return file.is_conflict and self._items[index].checkState(_REPLACE) == Qt.CheckState.Checked
 
     def _draw(self) -> None:
+        side = self._themes.scaled(15)
+        self.setIconSize(QSize(side, side))
         self.blockSignals(True)  # Qt's way
         for index, file in enumerate(self._files):
             self._draw_one(self._items[index], file, replaced=self._is_ticked(index))
@@ -138,7 +140,7 @@ class UndoFileList(QTreeWidget):
             "left": ("warning", theme.warning),
         }[effect]
         item.setText(_EFFECT, words)
-        item.setIcon(_EFFECT, icon(name, colour, size=15))
+        item.setIcon(_EFFECT, icon(name, colour, size=self.iconSize().width()))
         item.setToolTip(_FILE, plain_tooltip(item.text(_FILE)))
         item.setToolTip(_EFFECT, plain_tooltip(why or words))
         item.setData(_EFFECT, Qt.ItemDataRole.AccessibleTextRole, f"{words}. {why}" if why else words)

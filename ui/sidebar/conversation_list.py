@@ -66,7 +66,7 @@ class _NewButton(PushButton):
         themes.follow(self._apply_theme)
 
     def _apply_theme(self) -> None:
-        side = round(ICON_SIZE * self._themes.zoom / 100)
+        side = self._themes.scaled(ICON_SIZE)
         self.setIcon(themed_icon("compose", self._themes.theme, side))
         self.setIconSize(QSize(side, side))
 

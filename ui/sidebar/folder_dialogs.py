@@ -75,7 +75,7 @@ class FolderDialog(QDialog):
 
     @property
     def _usual_width(self) -> int:
-        return min(round(_WIDTH * self._themes.zoom / 100), self._over.width())
+        return min(self._themes.scaled(_WIDTH), self._over.width())
 
     def _refit(self) -> None:
         self.resize(self._usual_width, self.height())
@@ -114,7 +114,7 @@ class FolderDialog(QDialog):
         return swatch
 
     def _draw_swatches(self) -> None:
-        side = round(ICON_SIZE * self._themes.zoom / 100)
+        side = self._themes.scaled(ICON_SIZE)
         for colour, swatch in zip(FolderColour, self._swatches, strict=True):
             swatch.setIcon(QIcon(pixmap("folder", folder_tint(self._themes.theme, colour.value), side, 2)))
             swatch.setIconSize(QSize(side, side))

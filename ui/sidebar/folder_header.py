@@ -95,7 +95,7 @@ class FolderHeader(QWidget):
 
     def _refresh(self) -> None:
         theme = self._themes.theme
-        side = round(ICON_SIZE * self._themes.zoom / 100)
+        side = self._themes.scaled(ICON_SIZE)
         colour = theme.text if self._folder is None else folder_tint(theme, self._folder.colour.value)
         self._up.setIcon(icon(chevron_towards("start"), colour, size=side))
         self._up.setIconSize(QSize(side, side))

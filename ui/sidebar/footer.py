@@ -114,7 +114,7 @@ class _TextButton(ToolButton):
         self.setText(next(fitting, _ICON_ALONE))
 
     def _apply_theme(self) -> None:
-        theme, side = self._themes.theme, round(ICON_SIZE * self._themes.zoom / 100)
+        theme, side = self._themes.theme, self._themes.scaled(ICON_SIZE)
         name, colour = self._icon
         self.setIcon(icon(name, theme.warning if colour == "warning" else theme.text, theme.muted, side))
         self.setIconSize(QSize(side, side))

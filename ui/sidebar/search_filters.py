@@ -158,8 +158,8 @@ class SearchFilters(QWidget):
             self.changed.emit()
 
     def _show_chips(self) -> None:
-        side = round(_ICON_SIZE * self._themes.zoom / 100)
-        size = round(14 * self._themes.zoom / 100)
+        side = self._themes.scaled(_ICON_SIZE)
+        size = self._themes.scaled(14)
         self._button.setIcon(themed_icon("sliders", self._themes.theme, size))
         self._button.setIconSize(QSize(size, size))
         for name, chip in self._chips.items():

@@ -48,7 +48,7 @@ class TitleDialog(QDialog):
         self._title = QLineEdit(title)
         self._title.setAccessibleName(self.tr("Title"))
         self._title.selectAll()
-        self.setMinimumWidth(min(round(_WIDTH * themes.zoom / 100), self.screen().availableSize().width()))
+        self.setMinimumWidth(min(themes.scaled(_WIDTH), self.screen().availableSize().width()))
         self._accept = button(self.tr("Rename"), self._choose, "primary")
         self._accept.setDefault(True)
         buttons = FlowRows((button(self.tr("Cancel"), self.reject), self._accept), trailing=True)

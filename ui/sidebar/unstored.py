@@ -78,7 +78,7 @@ class _RowButton(ToolButton):
         super().__init__()
         self.conversation_id = conversation_id
         self._title = title
-        side = round(ICON_SIZE * themes.zoom / 100)
+        side = themes.scaled(ICON_SIZE)
         self.setProperty("kind", "quiet")
         self.setCheckable(True)
         self.setIcon(themed_icon("unstored", themes.theme, side))

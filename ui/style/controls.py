@@ -281,7 +281,7 @@ class IconButton(ToolButton):
 
     def _update_icon(self) -> None:
         theme = self._themes.theme
-        side = round(ICON_SIZE * self._themes.zoom / 100)
+        side = self._themes.scaled(ICON_SIZE)
         colour = theme.on_accent if self._kind == "primary" else theme.text
         self.setIcon(icon(self._icon_name, colour, theme.muted, side))
         self.setIconSize(QSize(side, side))

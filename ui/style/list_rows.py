@@ -155,7 +155,7 @@ class RowDelegate(QStyledItemDelegate):
     def _paint_symbol(self, painter: QPainter, area: QRect, name: str, colour: str) -> QRect:
         if not name:
             return area
-        side = round(16 * self._themes.zoom / 100)
+        side = self._themes.scaled(16)
         ratio = 2 if painter.device().devicePixelRatio() > 1 else 1
         box = QRect(area.left(), area.center().y() - side // 2 + 1, side, side)
         painter.drawPixmap(self._mirrored(painter, box).topLeft(), pixmap(name, colour, side, ratio))

@@ -104,7 +104,7 @@ class StatusLine(QWidget):
             colours = {Status.OK: theme.success, Status.ERROR: theme.danger, Status.NO_KEYRING: theme.warning}
             colour = colours.get(self.state, theme.muted)
             ratio = 2 if self.devicePixelRatioF() > 1 else 1
-            self._icon.setPixmap(pixmap(name, colour, 16, ratio))
+            self._icon.setPixmap(pixmap(name, colour, self._themes.scaled(16), ratio))
 
 
 # Nobody types so many characters at once: that was a paste, a drop or an assistive tool.

@@ -168,6 +168,10 @@ class ThemeSource(QObject):
         self.changed.connect(apply)
         apply()
 
+    def scaled(self, pixels: int) -> int:
+        """Return how many pixels these are at the zoom of now."""
+        return round(pixels * self.zoom / 100)
+
     def space(self, pixels: int) -> int:
         """Return a space of the window's scale around a group: half of it if the person wants it compact."""
         return pixels // 2 if self.reading.is_compact else pixels

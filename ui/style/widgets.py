@@ -113,7 +113,7 @@ class CollapsingButton(ToolButton):
 
     def draw(self, name: str, colour: str) -> None:
         """Show this icon at the height of the text."""
-        side = self._scaled(_BUTTON_ICON)
+        side = self._themes.scaled(_BUTTON_ICON)
         self.setIcon(icon(name, colour, self._themes.theme.muted, side))
         self.setIconSize(QSize(side, side))
 
@@ -174,10 +174,7 @@ class CollapsingButton(ToolButton):
 
     @property
     def _arrow(self) -> int:
-        return self._scaled(_ARROW) if self._has_arrow else 0
-
-    def _scaled(self, pixels: int) -> int:
-        return round(pixels * self._themes.zoom / 100)
+        return self._themes.scaled(_ARROW) if self._has_arrow else 0
 
 
 class WrappedChoice(QWidget):
@@ -346,13 +343,13 @@ class QuestionBox(QDialog):
 
     def _fit(self) -> None:
         room = self.screen().availableSize()
-        width = min(round(_QUESTION_WIDTH * self._themes.zoom / 100), room.width())
+        width = min(self._themes.scaled(_QUESTION_WIDTH), room.width())
         content_width = width - 2 * SPACE_L
         content_height = self._scroll.column.heightForWidth(content_width) + self._foot.heightForWidth(content_width)
         self.resize(width, min(content_height + 3 * SPACE_L, room.height() - 2 * SPACE_L))
 
     def _draw_icon(self) -> None:
-        side = round(_QUESTION_ICON * self._themes.zoom / 100)
+        side = self._themes.scaled(_QUESTION_ICON)
         self._icon.setPixmap(pixmap("warning", self._themes.theme.warning, side, 2))
 
     def _update_focus_policy(self, _least: int, most: int) -> None:

@@ -129,7 +129,7 @@ class WelcomePage(QScrollArea):
 
     @property
     def _is_narrow(self) -> bool:
-        return self.viewport().width() < NARROW_WIDTH * self._themes.zoom // 100
+        return self.viewport().width() < self._themes.scaled(NARROW_WIDTH)
 
     def _refresh(self) -> None:
         self._searching.show()

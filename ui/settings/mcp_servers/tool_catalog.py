@@ -112,7 +112,7 @@ class ToolDelegate(RowDelegate):
         return model.setData(index, new_state, Qt.ItemDataRole.CheckStateRole)
 
     def _box_rect(self, area: QRect) -> QRect:
-        side = round(_BOX_SIZE * self._themes.zoom / 100)
+        side = self._themes.scaled(_BOX_SIZE)
         return QRect(area.left(), area.center().y() - side // 2, side, side)
 
     def _paint_icon(self, painter: QPainter, area: QRect, index: Index, theme: Theme) -> QRect:

@@ -147,14 +147,14 @@ class UsageTable(QTableView):
         self._hide_columns()
 
     def _fit(self) -> None:
-        height = round(_ROW_HEIGHT * self._themes.zoom / 100)
+        height = self._themes.scaled(_ROW_HEIGHT)
         self.verticalHeader().setDefaultSectionSize(height)
         rows = self.rows.rowCount() * height
         self.setFixedHeight(self.horizontalHeader().sizeHint().height() + rows + 2 * self.frameWidth() + 2)
         self._hide_columns()
 
     def _hide_columns(self) -> None:
-        room = self.viewport().width() - round(_NAME_WIDTH * self._themes.zoom / 100)
+        room = self.viewport().width() - self._themes.scaled(_NAME_WIDTH)
         titles = (str(self.rows.headerData(column, Qt.Orientation.Horizontal)) for column in range(COST_COLUMN + 1))
         padding = round(2 * _CELL_PADDING * self._themes.zoom / 100)
         needed = {
