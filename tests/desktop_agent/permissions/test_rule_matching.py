@@ -157,6 +157,13 @@ def test_the_rule_that_is_named_is_the_first_with_a_part_in_it(tool: AnyTool) ->
     assert find_allowing_rule([unused, rule_b, rule_a, allow(PathPattern(prefix="/c"))], two_paths) == rule_a
 
 
+def test_of_rules_that_each_allow_a_call_the_one_that_trusts_what_it_brings_goes_first(tool: AnyTool) -> None:
+    for pattern in (None, PathPattern(prefix="/a")):
+        trusting = allow(pattern).model_copy(update={"trusts": True})
+        case = CallFacts(tool, "d", (PathSubject("/a/x"),))
+        assert find_allowing_rule([allow(pattern), trusting], case) == trusting
+
+
 @pytest.mark.parametrize(
     ("effects", "tool_class", "subjects", "pattern", "expected"),
     [
