@@ -109,7 +109,7 @@ class MessageEditor(QPlainTextEdit):
             super().keyPressEvent(e)
 
     def canInsertFromMimeData(self, source: QMimeData) -> bool:
-        return source.hasImage() or source.hasUrls() or super().canInsertFromMimeData(source)
+        return source.hasImage() or source.hasUrls() or source.hasHtml() or super().canInsertFromMimeData(source)
 
     def insertFromMimeData(self, source: QMimeData) -> None:
         """Insert pasted or dropped content. Files and a text too long for the editor are emitted instead."""
@@ -120,7 +120,6 @@ class MessageEditor(QPlainTextEdit):
         if files and len(files) == len(source.urls()):
             self.files_inserted.emit(files)
             return
-        text = source.text() if source.hasText() else ""
         if is_picture(source):
             from ui.composer.attachment_items import picture_from_mime
 
@@ -128,6 +127,7 @@ class MessageEditor(QPlainTextEdit):
             if picture is not None:
                 self.picture_inserted.emit(picture)
                 return
+        text = source.text() if source.hasText() else _text_of_html(source)
         if text:
             self.insert_text(before_text + text)
 
@@ -257,6 +257,16 @@ class MessageEditor(QPlainTextEdit):
         # Around the viewport: document margins scroll away and would show a sliver of the next line.
         self.setViewportMargins(SPACE_S, room, SPACE_S, 2 * room - 2)
         self._fit_height()
+
+
+def _text_of_html(source: QMimeData) -> str:
+    """Return the words of a copied piece of a page that came without plain text; "" without one."""
+    if not source.hasHtml():
+        return ""
+    from PySide6.QtGui import QTextDocumentFragment
+
+    # Pictures are one character each.
+    return QTextDocumentFragment.fromHtml(source.html()).toPlainText().replace("\ufffc", "").strip()
 
 
 def _makes_menu_events() -> bool:

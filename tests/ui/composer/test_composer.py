@@ -322,6 +322,14 @@ def test_text_is_pasted_even_beside_a_picture(driver):
     assert driver.chips == {}
 
 
+def test_the_words_of_a_copied_page_are_pasted_where_it_has_no_plain_text(driver):
+    mime = QMimeData()
+    mime.setHtml("<p>One <b>bold</b> word &amp; a picture <img src='https://pictures.example/a.png'></p><p>Two</p>")
+    driver.paste(mime)
+    assert driver.editor.toPlainText() == "One bold word & a picture \nTwo"
+    assert driver.chips == {}
+
+
 def test_of_a_picture_beside_its_address_the_picture_is_taken(driver, run):
     async def steps():
         mime = QMimeData()
