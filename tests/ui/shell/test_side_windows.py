@@ -207,6 +207,21 @@ def test_the_keys_of_the_main_window_are_for_the_conversation_of_each(on_screen)
     on_screen(work, answers())
 
 
+def test_keys_copy_the_last_answer_of_a_window_and_its_code(on_screen):
+    async def work(screen):
+        await screen.say("One")
+        window = await open_beside(screen, screen.conversation.id)
+        window.raise_window()
+        await until(editor(window).hasFocus)
+        clipboard, modifiers = screen.front.app.clipboard(), CONTROL | Qt.KeyboardModifier.AltModifier
+        QTest.keyClick(window, Qt.Key.Key_C, modifiers)
+        assert clipboard.text().startswith("Yes:")
+        QTest.keyClick(window, Qt.Key.Key_C, modifiers | Qt.KeyboardModifier.ShiftModifier)
+        assert clipboard.text() == "print(1)"
+
+    on_screen(work, answers("Yes:\n\n```\nprint(1)\n```"))
+
+
 def test_a_dialog_over_the_main_window_blocks_no_settings_of_another(on_screen):
     async def work(screen):
         await screen.say("One")

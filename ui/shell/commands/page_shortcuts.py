@@ -70,12 +70,13 @@ class PageShortcuts(QObject):
         super().__init__(window)
         self._page = page
         self._actions = {action.name: action for action in actions if not action.is_handled_elsewhere}
-        commands = page_commands(page)
+        # Held here: no signal holds the object of a method that it calls.
+        self._commands = page_commands(page)
         self._shortcuts: dict[str, QShortcut] = {}
         for name, action in self._actions.items():
-            if name in commands or name in _ANYWHERE:
+            if name in self._commands or name in _ANYWHERE:
                 shortcut = self._shortcuts[name] = QShortcut(window)
-                shortcut.activated.connect(commands.get(name, action.trigger))
+                shortcut.activated.connect(self._commands.get(name, action.trigger))
                 action.changed.connect(self._refresh)
         self._refresh()
         page.approvals.settings_action = self._actions["settings"]
