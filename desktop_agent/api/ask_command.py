@@ -234,9 +234,13 @@ def _read_image(path: Path) -> bytes:
     """Read a file, a pipe or a device, at most one byte more than a picture may have. Raises ImageRefused."""
     try:
         with path.open("rb") as file:
-            return file.read(MAX_FILE_BYTES + 1)
+            data = file.read(MAX_FILE_BYTES + 1)
     except OSError as error:
         raise ImageRefused.not_read(str(path), error) from None
+    if data.startswith(b"%PDF-"):
+        what = Sentence("“{path}” is a PDF, not a picture.", {"path": str(path)})
+        raise ImageRefused(what, "Give its folder with --workspace, and name the file in the prompt.")
+    return data
 
 
 class _AskRun:

@@ -6217,6 +6217,10 @@ Neu:
         <translation>Geben Sie „command“ oder „url“ an.</translation>
     </message>
     <message>
+        <source>Give its folder with --workspace, and name the file in the prompt.</source>
+        <translation>Geben Sie seinen Ordner mit --workspace an und nennen Sie die Datei im Prompt.</translation>
+    </message>
+    <message>
         <source>Give more of the text around the one that is meant, or set replace_all.</source>
         <translation>Geben Sie mehr vom Text um die gemeinte Stelle an, oder setzen Sie replace_all.</translation>
     </message>
@@ -9865,6 +9869,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>“{path}” holds no conversations that this version can read.</source>
         <translation>„{path}“ enthält keine Unterhaltungen, die diese Version lesen kann.</translation>
+    </message>
+    <message>
+        <source>“{path}” is a PDF, not a picture.</source>
+        <translation>„{path}“ ist ein PDF, kein Bild.</translation>
     </message>
     <message>
         <source>“{path}” is a different file now. Check again what would be undone.</source>

@@ -6216,6 +6216,10 @@ New:
         <translation>请提供“command”或“url”。</translation>
     </message>
     <message>
+        <source>Give its folder with --workspace, and name the file in the prompt.</source>
+        <translation>请用 --workspace 指定其所在文件夹，并在提示词中写出文件名。</translation>
+    </message>
+    <message>
         <source>Give more of the text around the one that is meant, or set replace_all.</source>
         <translation>请提供目标位置周围更多的文本，或设置 replace_all。</translation>
     </message>
@@ -9864,6 +9868,10 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>“{path}” holds no conversations that this version can read.</source>
         <translation>“{path}”中没有此版本可以读取的对话。</translation>
+    </message>
+    <message>
+        <source>“{path}” is a PDF, not a picture.</source>
+        <translation>“{path}”是 PDF，不是图片。</translation>
     </message>
     <message>
         <source>“{path}” is a different file now. Check again what would be undone.</source>

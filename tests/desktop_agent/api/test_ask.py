@@ -307,6 +307,15 @@ def test_a_damaged_picture_is_a_sentence(ask: Asker, tmp_path: Path, content: by
     assert server.requests == []
 
 
+def test_of_a_document_is_said_how_it_is_given(ask: Asker, tmp_path: Path) -> None:
+    path = tmp_path / "plan.pdf"
+    path.write_bytes(b"%PDF-1.7\n")
+    result = ask("--demo", "--image", str(path), "What is it?")
+    assert result.code == 1
+    assert "plan.pdf" in result.err
+    assert "--workspace" in result.err
+
+
 def test_a_picture_that_is_not_there_is_a_sentence(ask: Asker, tmp_path: Path) -> None:
     result = ask("--demo", "--image", str(tmp_path / "none.png"), "hi")
     assert result.code == 1
