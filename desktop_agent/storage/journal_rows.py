@@ -75,7 +75,7 @@ SELECT id, role, state, body FROM messages
 WHERE conversation = ? AND number <= ? AND role = 'system' ORDER BY number"""
 _SECONDS_LENGTH = len("2000-01-01T00:00:00")
 _MAX_ROW = (1 << 63) - 1
-_USAGE_TYPES = "('usage', 'approval_requested', 'approval_resolved')"
+_USAGE_TYPES = "('usage', 'context_compacted', 'approval_requested', 'approval_resolved')"
 
 
 class CallRows:

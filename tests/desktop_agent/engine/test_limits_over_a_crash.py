@@ -366,7 +366,8 @@ async def test_what_specialists_of_specialists_used_counts(shaky: Shaky) -> None
     begin = [RunStarted("p"), TurnStarted("t", "a1", "m")]
     rows = [(event, "run", None) for event in begin]
     for run, parent, tokens in (("sub", "run", 10), ("deep", "sub", 20), ("deeper", "deep", 30), ("other", "x", 1_000)):
-        rows += [(event, run, parent) for event in (RunStarted("q"), used(tokens), over)]
+        summary = ContextCompacted("q", "In short.", usage=Usage(total_tokens=tokens // 10))
+        rows += [(event, run, parent) for event in (RunStarted("q"), summary, used(tokens), over)]
     await shaky.store.commit(about.id, Message.user("p"), answer("a1", Usage(total_tokens=1), call("1", "act")))
     await shaky.store.append_journal(
         about.id,
@@ -378,7 +379,7 @@ async def test_what_specialists_of_specialists_used_counts(shaky: Shaky) -> None
     loaded = await shaky.store.load(about.id)
     recovery = recover(loaded.messages, loaded.journal, below=loaded.below)
     assert recovery.open_calls is not None
-    assert recovery.open_calls.prior_use.tokens == 1 + 10 + 20 + 30
+    assert recovery.open_calls.prior_use.tokens == 1 + 11 + 22 + 33
 
 
 async def test_a_guard_gets_no_new_iterations(shaky: Shaky, tmp_path: Path) -> None:
