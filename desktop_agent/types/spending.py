@@ -16,6 +16,8 @@ BudgetPeriod = Literal["day", "month"]
 BudgetUnit = Literal["cost", "tokens"]
 
 NANOS = 1_000_000_000
+MAX_COST = 1_000_000
+"""US dollars that one answer can count for, as much as the largest budget: no database could store any number."""
 WARNING_SHARE = 0.8
 """The share of a budget at which the person is warned."""
 
@@ -25,6 +27,10 @@ def tokens_used(usage: Usage) -> int:
     if usage.total_tokens is not None:
         return usage.total_tokens
     return (usage.input_tokens or 0) + (usage.output_tokens or 0)
+
+
+def _nanos(dollars: float) -> int:
+    return round(max(-MAX_COST, min(dollars, MAX_COST)) * NANOS)
 
 
 class UsageKey(NamedTuple):
@@ -72,8 +78,8 @@ class UsageFigures:
             cache_read_tokens=usage.cache_read_tokens or 0,
             cache_write_tokens=usage.cache_write_tokens or 0,
             reasoning_tokens=usage.reasoning_tokens or 0,
-            cost_nanos=round((usage.cost or 0.0) * NANOS),
-            saved_nanos=round(saved * NANOS),
+            cost_nanos=_nanos(usage.cost or 0.0),
+            saved_nanos=_nanos(saved),
         )
 
     def __add__(self, other: Self) -> Self:

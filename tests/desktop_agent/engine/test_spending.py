@@ -20,7 +20,7 @@ from desktop_agent.types.policies import Specialist
 from desktop_agent.types.preferences import Preferences, ProviderPreferences, SpecialistPreferences, UsagePreferences
 from desktop_agent.types.provider_events import ContentDelta, Usage, UsageUpdate
 from desktop_agent.types.providers import Capabilities, Endpoint, ModelInfo, Price
-from desktop_agent.types.spending import NANOS, BudgetReached, UsageReport
+from desktop_agent.types.spending import MAX_COST, NANOS, BudgetReached, UsageReport
 from tests.fakes.scripted_provider import ScriptedProvider, Turn, Wait
 
 SCRIPTED = Endpoint(id="scripted", title="Scripted", base_url="http://127.0.0.1:9/v1", kind="custom")
@@ -130,6 +130,25 @@ async def test_a_budget_of_money_cannot_hold_for_a_model_without_a_price_one_of_
         await engine.change_preferences(engine.preferences.model_copy(update={"usage": budgets}))
         with pytest.raises(BudgetReached):
             await engine.spending.check("scripted")
+
+
+@pytest.mark.parametrize("cost", [1e12, 1e300, float("inf")])
+async def test_a_cost_beyond_reason_loses_no_answer_and_holds_the_budget(tmp_path: Path, cost: float) -> None:
+    async with engine_with(tmp_path / "data", turn(cost=cost), turn(), cost_per_month=1_000_000) as engine:
+        session = engine.new_session()
+        assert not errors(await ask(session))
+        assert session.history[-1].text == "Hi"
+        (row,) = (await by_model(engine)).rows
+        assert row.figures.cost == MAX_COST
+        (error,) = errors(await ask(session, "More"))
+        assert error.kind == "budget"
+
+
+async def test_what_a_cache_beyond_reason_saved_is_stored(tmp_path: Path) -> None:
+    async with engine_with(tmp_path / "data", turn(tokens=10**15)) as engine:
+        assert not errors(await ask(engine.new_session()))
+        (row,) = (await by_model(engine)).rows
+        assert row.figures.saved_nanos == MAX_COST * NANOS
 
 
 async def test_two_processes_on_one_folder_count_together(tmp_path: Path) -> None:
