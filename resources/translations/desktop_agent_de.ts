@@ -4563,8 +4563,8 @@ Aufwärts zu: {1}</translation>
         <translation>Dauerhafte Regeln</translation>
     </message>
     <message>
-        <source>And {0} older rules</source>
-        <translation>Ältere Regeln: {0}</translation>
+        <source>Show older rules ({0})</source>
+        <translation>Ältere Regeln anzeigen ({0})</translation>
     </message>
 </context>
 <context>

@@ -4562,8 +4562,8 @@ Go up to: {1}</source>
         <translation>长期规则</translation>
     </message>
     <message>
-        <source>And {0} older rules</source>
-        <translation>以及另外 {0} 条更早的规则</translation>
+        <source>Show older rules ({0})</source>
+        <translation>显示更早的规则（{0}）</translation>
     </message>
 </context>
 <context>

@@ -45,6 +45,7 @@ class RuleCard(Card):
             (self.tr("Revoke"), self.tr("Really revoke the rule: {0}").format(words)),
         )
         question.confirmed.connect(revoke)
+        self.revoke_button = question.button
         title = QWidget()
         line = hbox(parent=title, spacing=SPACE_S, margins=0)
         line.addWidget(effect_tag(rule.effect), 0, Qt.AlignmentFlag.AlignVCenter)
@@ -155,6 +156,7 @@ class PermissionDryRun(QWidget):
 
 
 MAX_CARDS = 200
+"""Cards shown at first, and more at each press."""
 
 
 class RuleSettings(QWidget):
@@ -169,7 +171,8 @@ class RuleSettings(QWidget):
             "muted",
             wrap=True,
         )
-        self._more = label(kind="muted")
+        self._limit = MAX_CARDS
+        self._more = button("", self._show_older)
         self._more.hide()
         self._cards = CardList()
         self._card_of: dict[str, RuleCard] = {}
@@ -180,7 +183,7 @@ class RuleSettings(QWidget):
         )
         intro, trial = label(words, "muted", wrap=True), label(self.tr("Try a call"), "strong")
         standing = label(self.tr("Saved rules"), "strong")
-        parts = (intro, trial, self.dry_run, standing, self._none, self._cards, self._more)
+        parts = (intro, trial, self.dry_run, standing, self._none, self._cards, FlowRows((self._more,)))
         vbox(*parts, parent=self, spacing=SPACE_M, margins=0, end_stretch=True)
         rules.changed.connect(self._on_changed)
 
@@ -198,11 +201,22 @@ class RuleSettings(QWidget):
         if tuple(rules) == self._rules:
             return
         self._rules = tuple(rules)
-        self._card_of = {rule.id: self._create_card(rule) for rule in self._rules[:MAX_CARDS]}
-        self._cards.show_cards(self._card_of)
-        hidden = len(self._rules) - MAX_CARDS
         self._none.setVisible(not self._rules)
-        self._more.setText(self.tr("And {0} older rules").format(hidden))
+        self._show_cards()
+
+    def _show_older(self) -> None:
+        first = self._rules[self._limit]
+        self._limit += MAX_CARDS
+        self._show_cards()
+        self._card_of[first.id].revoke_button.setFocus()
+
+    def _show_cards(self) -> None:
+        self._card_of = {rule.id: self._create_card(rule) for rule in self._rules[: self._limit]}
+        self._cards.show_cards(self._card_of)
+        hidden = len(self._rules) - self._limit
+        words = self.tr("Show older rules ({0})").format(hidden)
+        self._more.setText(words)
+        self._more.setAccessibleName(words)
         self._more.setVisible(hidden > 0)
 
     def _create_card(self, rule: Rule) -> RuleCard:

@@ -120,11 +120,20 @@ def test_without_rules_it_says_how_to_make_one(driver):
     assert any("Always allow" in text for text in driver.words)
 
 
-def test_of_thousands_of_rules_a_bounded_number_is_shown(driver):
+def test_of_thousands_of_rules_a_bounded_number_is_shown_and_the_oldest_can_be_revoked(driver):
     driver.form.show_rules([rule(str(number)) for number in range(permissions.MAX_CARDS + 7)])
-
     assert len(driver.buttons("Revoke the rule")) == permissions.MAX_CARDS
-    assert "And 7 older rules" in driver.words
+
+    (older,) = driver.buttons("Show older rules (7)")
+    older.setFocus()
+    driver.bot.keyClick(older, Qt.Key.Key_Space)
+    assert len(driver.buttons("Revoke the rule")) == permissions.MAX_CARDS + 7
+    assert not driver.buttons("Show older rules")
+    assert driver.form.focusWidget() is driver.buttons("Revoke the rule")[permissions.MAX_CARDS]
+
+    driver.bot.mouseClick(driver.buttons("Revoke the rule")[-1], Qt.MouseButton.LeftButton)
+    driver.bot.mouseClick(driver.buttons("Really revoke the rule")[0], Qt.MouseButton.LeftButton)
+    assert driver.revoked == [str(permissions.MAX_CARDS + 6)]
 
 
 def test_a_tag_is_as_high_as_its_words_and_has_the_colour_that_it_has_in_a_mode(driver):
