@@ -202,7 +202,7 @@ def find_allowing_rule(rules: Iterable[Rule], facts: CallFacts) -> Rule | None:
 
 
 def _first_covering(rules: list[Rule], facts: CallFacts) -> Rule | None:
-    """Return the first rule that covers the whole call, else the first of all where they do so together."""
+    """Return the first rule that covers the call alone, or the first that helps where all cover it together."""
     if not facts.subjects:
         return None
     for group in (*([rule] for rule in rules), rules):

@@ -209,8 +209,8 @@ def _as_source(value: object) -> object:
 class Draft:
     """What the person was writing. `outside` are the MCP servers and links whose words or pictures are in it.
 
-    `pasted` are texts beside the typed one that are too long for an editor. `resource_places` are the places of the
-    first `resources` among these and the images; the others are after them.
+    `pasted` are texts beside the typed one that are too long for an editor. `resource_places` say where each of the
+    `resources` stands among these and the images; one without a place comes last.
     """
 
     text: str = ""

@@ -17,7 +17,7 @@ BudgetUnit = Literal["cost", "tokens"]
 
 NANOS = 1_000_000_000
 MAX_COST = 1_000_000
-"""US dollars that one answer can count for, as much as the largest budget: no database could store any number."""
+"""US dollars that one answer counts for at most, as many as the largest budget has: a server may report any number."""
 WARNING_SHARE = 0.8
 """The share of a budget at which the person is warned."""
 
@@ -30,6 +30,7 @@ def tokens_used(usage: Usage) -> int:
 
 
 def _nanos(dollars: float) -> int:
+    """Return billionths, as the database has them."""
     return round(max(-MAX_COST, min(dollars, MAX_COST)) * NANOS)
 
 

@@ -177,10 +177,10 @@ def command_source(hosts: str, command_id: str) -> UntrustedSource:
 
 
 def source_words(name: str) -> Sentence | str:
-    """Return the name of an untrusted source; as a sentence, to be translated, where it is in our own words."""
-    before = _COMMAND_NAME.partition("{")[0]
-    if name.startswith(before):
-        return Sentence(_COMMAND_NAME, {"hosts": name.removeprefix(before)})
+    """Return the name of an untrusted source, as a translatable sentence where the program chose its words."""
+    prefix = _COMMAND_NAME.partition("{")[0]
+    if name.startswith(prefix):
+        return Sentence(_COMMAND_NAME, {"hosts": name.removeprefix(prefix)})
     return Sentence("an imported conversation") if name == IMPORTED_CONVERSATION.name else name
 
 

@@ -169,7 +169,7 @@ class ThemeSource(QObject):
         apply()
 
     def scaled(self, pixels: int) -> int:
-        """Return how many pixels these are at the zoom of now."""
+        """Return the pixels at the current zoom for these at 100 %."""
         return round(pixels * self.zoom / 100)
 
     def space(self, pixels: int) -> int:

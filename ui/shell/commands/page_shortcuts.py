@@ -70,7 +70,7 @@ class PageShortcuts(QObject):
         super().__init__(window)
         self._page = page
         self._actions = {action.name: action for action in actions if not action.is_handled_elsewhere}
-        # Held here: no signal holds the object of a method that it calls.
+        # Kept: a signal does not keep the object whose method it calls.
         self._commands = page_commands(page)
         self._shortcuts: dict[str, QShortcut] = {}
         for name, action in self._actions.items():
