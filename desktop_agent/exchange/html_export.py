@@ -100,11 +100,18 @@ FindChanges = Callable[[ShownCall], Sequence[ShownChange]]
 
 
 def write_html(
-    tree: ConversationTree, write: Callable[[bytes], object], read_picture: ReadPicture, find_changes: FindChanges
+    tree: ConversationTree,
+    write: Callable[[bytes], object],
+    read_picture: ReadPicture,
+    find_changes: FindChanges,
+    on_turn: Callable[[int, int], object],
 ) -> None:
-    """Write the branch in view as a page. It blocks, and raises ExtraMissing where the Markdown parser is missing."""
+    """Write the branch in view as a page, calling `on_turn` with how many of how many turns are written.
+
+    It blocks, and raises ExtraMissing where the Markdown parser is missing, and what `on_turn` raises.
+    """
     with open_page(read_picture, find_changes) as page:
-        for piece in page.pieces(tree):
+        for piece in page.pieces(tree, on_turn):
             write(piece.encode("utf-8", "replace"))
 
 
@@ -191,7 +198,7 @@ class HtmlPage:
         self._read_picture = read_picture
         self._find_changes = find_changes
 
-    def pieces(self, tree: ConversationTree) -> Iterator[str]:
+    def pieces(self, tree: ConversationTree, on_turn: Callable[[int, int], object]) -> Iterator[str]:
         """Yield the whole page."""
         title = self._text(one_line(tree.title)) or UNTITLED
         digest = base64.b64encode(hashlib.sha256(_style().encode()).digest()).decode()
@@ -214,7 +221,9 @@ class HtmlPage:
 </header>
 <main>
 """
-        for turn in branch_turns(tree):
+        turns = list(branch_turns(tree))
+        for done, turn in enumerate(turns):
+            on_turn(done, len(turns))
             yield from self._turn(turn)
         yield "</main>\n</body>\n</html>\n"
 

@@ -1457,6 +1457,10 @@
         <translation>Exportieren</translation>
     </message>
     <message>
+        <source>Stop</source>
+        <translation>Anhalten</translation>
+    </message>
+    <message>
         <source>Open folder</source>
         <translation>Ordner öffnen</translation>
     </message>
@@ -10505,6 +10509,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
     <message>
         <source>Start Desktop Agent again in a desktop session.</source>
         <translation>Starten Sie Desktop Agent in einer Desktop-Sitzung neu.</translation>
+    </message>
+    <message>
+        <source>Stopped. What was complete by then is kept.</source>
+        <translation>Angehalten. Was bis dahin fertig war, bleibt erhalten.</translation>
     </message>
     <message>
         <source>Tagged conversations: {count}.</source>

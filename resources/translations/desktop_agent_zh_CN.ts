@@ -1457,6 +1457,10 @@
         <translation>导出</translation>
     </message>
     <message>
+        <source>Stop</source>
+        <translation>停止</translation>
+    </message>
+    <message>
         <source>Open folder</source>
         <translation>打开文件夹</translation>
     </message>
@@ -10504,6 +10508,10 @@ This replaces what is there ({size} bytes).</source>
     <message>
         <source>Start Desktop Agent again in a desktop session.</source>
         <translation>请在桌面会话中重新启动 Desktop Agent。</translation>
+    </message>
+    <message>
+        <source>Stopped. What was complete by then is kept.</source>
+        <translation>已停止。此前已完成的内容会保留。</translation>
     </message>
     <message>
         <source>Tagged conversations: {count}.</source>

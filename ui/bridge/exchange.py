@@ -7,19 +7,19 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any, cast
 
 from PySide6.QtCore import QObject, Signal
 
 from desktop_agent.engine.engine import Engine
 from desktop_agent.engine.exchange.conversation_exchange import (
     ConversationExchange,
-    ExportFolder,
     ExportFormat,
     ExportResult,
     ImportResult,
-    export_target,
     require_any,
 )
+from desktop_agent.engine.exchange.export_paths import ExportFolder, export_target
 from desktop_agent.engine.exchange.found_histories import FoundProgram
 from desktop_agent.exchange.print_export import PrintedPart
 from desktop_agent.types.conversation_tree import ConversationTree
@@ -41,6 +41,8 @@ class Exchange(QObject):
     imported = Signal(ImportResult)
     programs_found = Signal(list)
     """The FoundPrograms, in the order in which they are shown."""
+    stopped = Signal()
+    """The person stopped all of them."""
     ended = Signal()
     """Emitted also after a failure, which is shown as any other error."""
 
@@ -53,6 +55,7 @@ class Exchange(QObject):
         self._tasks = tasks
         self._exchange = ConversationExchange(engine.store)
         self._lock = asyncio.Lock()
+        self._jobs: set[asyncio.Task[Any]] = set()
 
     def export(
         self,
@@ -79,6 +82,16 @@ class Exchange(QObject):
         self._tasks.start(self._do(lambda progress: self._import(path, progress)))
 
     @in_background
+    async def stop(self) -> None:
+        """Stop the one that works and those that wait. A file that is not complete is deleted; the others stay."""
+        jobs = tuple(self._jobs)
+        for job in jobs:
+            job.cancel()
+        if jobs:
+            await asyncio.wait(jobs)
+            self.stopped.emit()
+
+    @in_background
     async def find_programs(self) -> None:
         """Look for other assistants' conversations on this disk; `programs_found` answers."""
         programs: tuple[FoundProgram, ...] = await self._exchange.found_programs()
@@ -93,6 +106,9 @@ class Exchange(QObject):
         self.imported.emit(await self._exchange.import_found(program, on_progress=progress))
 
     async def _do(self, work: Callable[[Progress], Awaitable[None]]) -> None:
+        job = cast("asyncio.Task[Any]", asyncio.current_task())
+        self._jobs.add(job)
+        job.add_done_callback(self._jobs.discard)
         async with self._lock:
             try:
                 await work(self._progress_reporter())
@@ -177,7 +193,8 @@ class Exchange(QObject):
 
     def _progress_reporter(self) -> Progress:
         """Return a function that another thread may call often; some of its calls are shown."""
-        loop, last = asyncio.get_running_loop(), 0.0
+        # Nothing is shown of a job that ends at once.
+        loop, last = asyncio.get_running_loop(), time.monotonic()
 
         def report(done: int, total: int) -> None:
             nonlocal last

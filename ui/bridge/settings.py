@@ -129,7 +129,7 @@ class UsageReports(QObject):
     async def export(self, report: UsageReport, path: Path) -> None:
         """Write a report as CSV; `exported` answers."""
         # Imported late, because exports are rare.
-        from desktop_agent.engine.exchange.conversation_exchange import export_target
+        from desktop_agent.engine.exchange.export_paths import export_target
         from desktop_agent.exchange.usage_export import usage_as_csv
         from ui.bridge.storage import save_file
 

@@ -56,12 +56,14 @@ class ExchangePresenter(QObject):
         self._window = window
         self._dialog: QFileDialog | None = None
         self._found_dialog: FoundHistoriesDialog | None = None
+        self._shows_progress = False
         self._opener = AddressOpener(self)
         self._opener.failed.connect(window.banners.show_notice)
         exchange.progressed.connect(self._show_progress)
         exchange.exported.connect(self._show_exported)
         exchange.imported.connect(self._show_imported)
         exchange.programs_found.connect(self._offer_found)
+        exchange.stopped.connect(self._show_stopped)
         exchange.ended.connect(self._remove_progress)
 
     def export_current(self) -> None:
@@ -189,9 +191,20 @@ class ExchangePresenter(QObject):
     def _show_progress(self, done: int, total: int) -> None:
         percent = f"{100 * done // total}" if total else "0"
         sentence = Sentence("Working on your conversations: {percent} % done.", {"percent": percent})
-        self._banners.show_banner(Banner(_KEY, sentence, level="remark"))
+        if self._shows_progress:
+            # Shown anew, it would be read aloud again, and come back after it was closed.
+            self._banners.update_sentence(_KEY, sentence)
+            return
+        self._shows_progress = True
+        buttons = (BannerButton(self.tr("Stop"), self._exchange.stop),)
+        self._banners.show_banner(Banner(_KEY, sentence, level="remark", buttons=buttons))
+
+    def _show_stopped(self) -> None:
+        sentence = Sentence("Stopped. What was complete by then is kept.")
+        self._banners.show_banner(Banner("stopped", sentence, level="remark", duration_ms=_DONE_MS))
 
     def _remove_progress(self) -> None:
+        self._shows_progress = False
         self._banners.remove(_KEY)
         # A failed import may have added some conversations.
         self._library.refresh()

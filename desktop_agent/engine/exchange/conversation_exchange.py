@@ -1,10 +1,7 @@
 """Exports stored conversations into files, and imports them from files and from other programs' histories."""
 
 import asyncio
-import os
-import re
 import threading
-import unicodedata
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -14,6 +11,7 @@ from pathlib import Path
 from typing import IO, Any, TypeVar
 
 from desktop_agent.conversation.file_changes import file_changes
+from desktop_agent.engine.exchange.export_paths import ExportFolder, export_target
 from desktop_agent.engine.exchange.found_histories import (
     FoundProgram,
     list_conversations,
@@ -32,26 +30,17 @@ from desktop_agent.exchange.markdown_export import export_markdown
 from desktop_agent.exchange.print_export import PrintedPart, printed_parts
 from desktop_agent.exchange.readers.reader import FoundConversation, HistoryReader, HistoryUnreadable
 from desktop_agent.processes.worker_threads import WorkerThread, wait_to_end
-from desktop_agent.storage.files import file_error, list_folder, write_atomically
+from desktop_agent.storage.files import file_error, write_atomically
 from desktop_agent.storage.store import Store
 from desktop_agent.types.blocks import Outcome, StoredSource
 from desktop_agent.types.checkpoints import CheckpointedCall
-from desktop_agent.types.conversation_tree import UNTITLED, ConversationTree
+from desktop_agent.types.conversation_tree import ConversationTree
 from desktop_agent.types.errors import AgentError, ImageRefused, Sentence, StorageFailed, WrongUse
-from desktop_agent.types.hidden_characters import HIDDEN_CHARACTERS
 from desktop_agent.types.messages import new_id
 
 T = TypeVar("T")
 Progress = Callable[[int, int], None]
 """How much of how much is done; called in another thread."""
-
-_MAX_NAME = 60
-_MAX_NAME_BYTES = 200
-"""File systems take 255, and an ending and a number follow."""
-_NOT_IN_NAMES = re.compile(r'[\x00-\x1f\x7f<>:"/\\|?*]+')
-_HIDDEN = re.compile(f"[{HIDDEN_CHARACTERS}]+")
-# https://learn.microsoft.com/en-us/windows/win32/fileio/naming-a-file: devices, whatever follows a dot.
-_DEVICE = re.compile(r"(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])(?=\.|$)", re.IGNORECASE)
 
 
 class ExportFormat(StrEnum):
@@ -268,11 +257,13 @@ class _Export:
         self._target = target
         self._format = export_format
         self._on_progress = on_progress
+        self._is_single = False
         self._lost = 0
         self._gone: list[str] = []
 
     def run(self, store: _BlockingStore, conversations: Sequence[str | ConversationTree]) -> ExportResult:
         self._store = store
+        self._is_single = len(conversations) == 1
         require_any(conversations)
         try:
             if self._format in _SINGLE_FILES:
@@ -286,14 +277,14 @@ class _Export:
 
     def _write_all(self, file: IO[bytes], conversations: Sequence[str | ConversationTree]) -> None:
         if self._format is ExportFormat.JSON:
-            write_conversations(self._loaded(conversations), file.write)
+            write_conversations(self._loaded(conversations), partial(self._write_piece, file))
         else:
             counts = write_archive(file, self._loaded(conversations), self._store.read_picture)
             self._lost += counts.lost_pictures
 
     def _write_each(self, conversations: Sequence[str | ConversationTree]) -> Iterator[Path]:
-        is_single = len(conversations) == 1 and not self._in_folder and not self._target.is_dir()
-        folder = None if is_single else ExportFolder(self._target, self._format.value)
+        is_file = self._is_single and not self._in_folder and not self._target.is_dir()
+        folder = None if is_file else ExportFolder(self._target, self._format.value)
         for tree in self._loaded(conversations):
             path = self._target if folder is None else folder.path_for(tree.title)
             if self._format is ExportFormat.HTML:
@@ -304,7 +295,16 @@ class _Export:
 
     def _write_page(self, tree: ConversationTree, file: IO[bytes]) -> None:
         find_changes = partial(_find_changes, self._store.saved_calls(tree))
-        write_html(tree, file.write, self._store.read_picture, find_changes)
+        write_html(tree, file.write, self._store.read_picture, find_changes, self._on_turn)
+
+    def _write_piece(self, file: IO[bytes], piece: bytes) -> None:
+        self._store.raise_if_stopped()
+        file.write(piece)
+
+    def _on_turn(self, done: int, total: int) -> None:
+        self._store.raise_if_stopped()
+        if self._is_single and self._on_progress is not None:
+            self._on_progress(done, total)
 
     def _write_markdown(self, path: Path, tree: ConversationTree) -> None:
         # Before the pictures, so that none is left beside a file that cannot be written.
@@ -350,65 +350,10 @@ class _Export:
             raise
 
 
-def export_target(path: Path, data_folder: Path) -> Path:
-    """Return the file that an export to `path` replaces or makes: what a link leads to.
-
-    Raises StorageFailed for a folder, a device or pipe, for a file of the data folder that is there, and where the
-    folder is missing.
-    """
-    path = Path(os.path.realpath(path))  # unlike `resolve` also for a link that leads to itself
-    if not path.parent.is_dir():
-        sentence = Sentence("There is no folder “{path}”.", {"path": str(path.parent)})
-        raise StorageFailed(sentence, "Make it, or choose another one.")
-    if path.is_dir():
-        sentence = Sentence("“{path}” is a folder, and this export is one file.", {"path": str(path)})
-        raise StorageFailed(sentence, "Choose the name of a file in it.")
-    if path.exists() and not path.is_file():
-        sentence = Sentence("“{path}” is not an ordinary file, so no export can replace it.", {"path": str(path)})
-        raise StorageFailed(sentence, "Choose the name of a file.")
-    if path.exists() and path.is_relative_to(data_folder.resolve()):
-        sentence = Sentence("“{path}” is a file of the data folder, which no export replaces.", {"path": str(path)})
-        raise StorageFailed(sentence, "Choose another name, or another folder.")
-    return path
-
-
 def require_any(conversations: Sequence[object]) -> None:
     """Raise WrongUse where there is nothing to export."""
     if not conversations:
         raise WrongUse("There is nothing to export.", "Name a conversation.")
-
-
-class ExportFolder:
-    """A folder in which each exported conversation has a file of its own, named by its title."""
-
-    def __init__(self, folder: Path, ending: str) -> None:
-        """Make the folder, whose name is without the ending that the files get. Raises StorageFailed."""
-        if folder.suffix.lower() == f".{ending}" and not folder.is_dir():
-            folder = folder.with_suffix("")
-        if folder.exists() and not folder.is_dir():
-            sentence = Sentence("“{path}” is a file, and this export is a folder of files.", {"path": str(folder)})
-            raise StorageFailed(sentence, "Choose the name of a folder.")
-        self._folder = folder
-        self._ending = ending
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise file_error(error, folder) from error
-        # What is in the folder already is somebody's: nobody was asked whether to replace it.
-        files = (path for path in list_folder(folder) if path.suffix == f".{ending}")
-        self._names = {path.stem.casefold() for path in files}
-
-    def path_for(self, title: str) -> Path:
-        """Return a path that no other file has."""
-        visible = _HIDDEN.sub("", title)
-        plain = _NOT_IN_NAMES.sub(" ", unicodedata.normalize("NFC", visible).encode("utf-8", "replace").decode())
-        short = " ".join(plain.split())[:_MAX_NAME].encode()[:_MAX_NAME_BYTES].decode(errors="ignore")
-        stem = _DEVICE.sub(r"\1_", short.strip(" .")) or UNTITLED
-        name, number = stem, 2
-        while name.casefold() in self._names:
-            name, number = f"{stem} {number}", number + 1
-        self._names.add(name.casefold())
-        return self._folder / f"{name}.{self._ending}"
 
 
 def _import_file(store: _BlockingStore, path: Path, on_progress: Progress | None) -> ImportResult:

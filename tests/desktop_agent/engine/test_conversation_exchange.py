@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 from selectolax.lexbor import LexborHTMLParser
 
-from desktop_agent.engine.exchange.conversation_exchange import ConversationExchange, ExportFolder, ExportFormat
+from desktop_agent.engine.exchange.conversation_exchange import ConversationExchange, ExportFormat
+from desktop_agent.engine.exchange.export_paths import ExportFolder
 from desktop_agent.exchange.archive import picture_name
 from desktop_agent.exchange.print_export import PrintedPart
 from desktop_agent.storage.opening import DATABASE_NAME
@@ -23,7 +24,7 @@ from desktop_agent.types.checkpoints import Checkpoint, FileState, SavedFile
 from desktop_agent.types.conversation_tree import ConversationTree
 from desktop_agent.types.errors import DiskFull, StorageFailed, WrongUse
 from desktop_agent.types.messages import Message, Role
-from tests.desktop_agent.exchange.sample_trees import GREEN, full_tree, stored
+from tests.desktop_agent.exchange.sample_trees import GREEN, full_tree, long_tree, stored
 from tests.desktop_agent.storage.test_conversation_trees import TREE
 
 BEFORE = FileState(digest=sha256(b"before").hexdigest())
@@ -78,6 +79,28 @@ async def test_an_export_that_is_cancelled_has_ended(store: Store, tmp_path: Pat
     assert step.calls == 2
     assert not [path for path in target.parent.rglob("*") if path.name.startswith(".")]
     assert not target.is_file()
+
+
+async def test_the_export_of_one_long_conversation_ends_at_its_next_turn(store: Store, tmp_path: Path) -> None:
+    step, target = Step(), tmp_path / "long.html"
+    exchange = ConversationExchange(store)
+    assert await cancelled(exchange.export([long_tree(100)], target, ExportFormat.HTML, step), step) == []
+    assert step.calls == 2
+    assert not target.exists()
+
+
+async def test_the_export_of_one_conversation_tells_its_turns(store: Store, tmp_path: Path) -> None:
+    told: list[tuple[int, int]] = []
+
+    def tell(done: int, total: int) -> None:
+        told.append((done, total))
+
+    exchange = ConversationExchange(store)
+    await exchange.export([long_tree(4)], tmp_path / "a.html", ExportFormat.HTML, tell)
+    assert told == [(0, 1), (0, 4), (1, 4), (2, 4), (3, 4)]
+    told.clear()
+    await exchange.export([long_tree(4), long_tree(4)], tmp_path / "two", ExportFormat.HTML, tell)
+    assert told == [(0, 2), (1, 2)]
 
 
 async def test_an_import_that_is_cancelled_has_ended(store: Store, tmp_path: Path) -> None:

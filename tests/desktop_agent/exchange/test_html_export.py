@@ -59,7 +59,7 @@ def tree_of(*messages: Message, title: str = "Title") -> ConversationTree:
 
 def page_of(tree: ConversationTree) -> str:
     pieces: list[bytes] = []
-    write_html(tree, pieces.append, read_picture, lambda *_: ())
+    write_html(tree, pieces.append, read_picture, lambda *_: (), lambda *_: None)
     return b"".join(pieces).decode()
 
 

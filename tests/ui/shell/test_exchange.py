@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QApplication, QCheckBox
 
 from desktop_agent.types.provider_events import ContentDelta
 from tests.desktop_agent.exchange.readers.foreign_homes import CLAUDE_SESSION, claude_session, write_lines
+from tests.desktop_agent.exchange.sample_trees import long_tree
 from tests.fakes.qt_loop import until
 from tests.fakes.scripted_provider import Turn
 from tests.ui.bridge.fake_opener import fake_opener
@@ -120,6 +121,43 @@ def test_the_menu_of_one_conversation_offers_all_formats_and_an_ending_that_is_w
         dialog.reject()
 
     on_screen(work, Turn(ContentDelta("gold")))
+
+
+@pytest.mark.parametrize("suffix", ["html", "pdf"])
+def test_a_long_export_shows_how_far_it_is_and_is_stopped(on_screen, tmp_path, suffix):
+    tree = long_tree(4000)
+
+    async def work(screen):
+        await screen.engine.store.import_tree(tree)
+        screen.desk.exchange().export_marked([tree.id], "Long")
+        dialog = screen.desk.exchange()._dialog
+        dialog.fileSelected.emit(str(tmp_path / f"long.{suffix}"))
+        dialog.reject()
+        await until(lambda: "Working on your conversations: " in banner_text(screen))
+        screen.press("Stop")
+        await until(lambda: "Stopped. What was complete by then is kept." in banner_text(screen))
+        assert "Working on your conversations" not in banner_text(screen)
+        assert not [path for path in tmp_path.iterdir() if path.is_file()]
+
+    on_screen(work)
+
+
+def test_the_figure_of_progress_changes_in_place_and_stays_closed(on_screen):
+    async def work(screen):
+        exchange, banners = screen.desk.exchange()._exchange, screen.window.banners
+        exchange.progressed.emit(1, 4)
+        frame = banners._shown["exchange"]
+        exchange.progressed.emit(2, 4)
+        assert banners._shown["exchange"] is frame, "it is read aloud again"
+        assert "50 % done" in banner_text(screen)
+        frame.close_pressed.emit()
+        exchange.progressed.emit(3, 4)
+        assert "Working on" not in banner_text(screen)
+        exchange.ended.emit()
+        exchange.progressed.emit(1, 4)
+        assert "25 % done" in banner_text(screen)
+
+    on_screen(work)
 
 
 def test_a_pdf_takes_the_place_of_no_file_of_the_data_folder(on_screen):
