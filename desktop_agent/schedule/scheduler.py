@@ -250,8 +250,8 @@ class Scheduler:
         Raises StorageFailed, also where another process works in its conversation.
         """
         prompt, message = schedule.prompt, Message.user(schedule.prompt.prompt)
-        session = await self._open(prompt, schedule.conversation_id)
-        if session.working or session.can_resume:
+        session = await self._open_idle(prompt, schedule.conversation_id)
+        if session is None:
             return False
         conversation_id = session.record.id
         if not await self._rows.runs.claim(schedule, slot.key, conversation_id, message.id, now, is_due=is_due):
@@ -260,6 +260,14 @@ class Scheduler:
         run = ScheduledRun(prompt.id, slot.key, conversation_id, message.id, "claimed", "", now)
         await self._send(prompt, run, session, message)
         return True
+
+    async def _open_idle(self, prompt: ScheduledPrompt, conversation_id: str | None) -> "Session | None":
+        """Open the conversation of a run; None where another run is at work in it, or waits to go on."""
+        session = await self._open(prompt, conversation_id)
+        if session.working or session.can_resume:
+            self._listener.release(session)
+            return None
+        return session
 
     async def _open(self, prompt: ScheduledPrompt, conversation_id: str | None) -> "Session":
         if prompt.target == "same" and conversation_id is not None:
@@ -342,8 +350,8 @@ class Scheduler:
             return False
         if await self._budget_waits.check(schedule):
             return True
-        session = await self._open(prompt, schedule.conversation_id)
-        if session.working or session.can_resume:
+        session = await self._open_idle(prompt, schedule.conversation_id)
+        if session is None:
             return True
         await self._rows.runs.move(run, session.record.id)
         message = Message.user(prompt.prompt).model_copy(update={"id": run.message_id})

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from desktop_agent.engine import session_lifecycle
 from desktop_agent.engine.engine import Engine, RunDefaults
 from desktop_agent.engine.session import Session
 from desktop_agent.engine.spending import local_day
@@ -456,6 +457,27 @@ async def test_a_call_that_waits_is_still_listed_after_its_prompt_was_to_run_now
                 await there.scheduler.run_now(schedule.prompt.id)
             (left,) = await there.engine.interrupted_conversations()
             assert left.waits_for_approval
+
+
+async def test_a_conversation_in_which_the_person_is_at_work_is_closed_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session_lifecycle, "LINGER_SECONDS", 0.01)
+    server = Loopback(ANSWER, asks_for_a_command(), ANSWER)
+    async with server, world(tmp_path / "data", server.url, runs=False, toolset="all") as there:
+        await there.scheduler.save(daily(target="same", workspace=str(tmp_path)))
+        await there.set_time(START + timedelta(minutes=1))
+        await there.until(lambda: bool(there.hands.ends))
+        (record,) = await there.engine.store.list_conversations()
+        session = await there.engine.session(record.id)
+        session.send(Message.user("Do it"))
+        await there.until(lambda: bool(session.approvals.open_approvals))
+        there.engine.release_session(session)
+        await there.set_time(START + timedelta(days=1, minutes=1))
+        assert len(server.requests) == 2
+        (waiting,) = session.approvals.open_approvals
+        session.approvals.answer(waiting.approval_id, AllowOnce())
+        await there.until(lambda: session.is_closed)
 
 
 async def test_what_a_person_sends_after_a_run_was_refused_is_no_end_of_it(tmp_path: Path) -> None:
