@@ -14,7 +14,7 @@ from PySide6.QtGui import QColor, QPalette
 from PySide6.QtWidgets import QApplication
 
 from resources import resource_path
-from ui.style.theme import SPACE_S, Theme, ThemeSource, body_font, point_size
+from ui.style.theme import SPACE_S, Theme, ThemeSource, body_font, chevron_towards, point_size
 
 
 def palette_for(theme: Theme) -> QPalette:
@@ -166,5 +166,10 @@ def _icon_files(theme: Theme) -> dict[str, object]:
     """Return picture files. A sheet takes file names only and cannot tint, so there are two shades of each."""
     shade = "light" if theme.is_dark else "dark"
     on_accent = "dark" if theme.is_dark else "light"
-    files = {"chevron": f"chevron-{shade}", "chevron_up": f"chevron-up-{shade}", "tick": f"tick-{on_accent}"}
+    files = {
+        "chevron": f"chevron-{shade}",
+        "chevron_up": f"chevron-up-{shade}",
+        "chevron_end": f"{chevron_towards('end')}-{shade}",
+        "tick": f"tick-{on_accent}",
+    }
     return {name: resource_path("style", f"{file}.svg").as_posix() for name, file in files.items()}

@@ -1,13 +1,16 @@
 """Icons beside text grow with it."""
 
 import pytest
-from PySide6.QtWidgets import QLabel
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QColor
+from PySide6.QtWidgets import QLabel, QMenu
 
 from desktop_agent.types.errors import Sentence
 from ui.composer.control_bar import SendStopButton
 from ui.shell.banners import Banner, BannerFrame
 from ui.style.server_fields import Status, StatusLine
-from ui.style.theme import ThemeSource
+from ui.style.style_sheet import style_sheet
+from ui.style.theme import LIGHT, ThemeSource
 
 
 def shown_state(themes):
@@ -37,3 +40,36 @@ def test_an_icon_is_twice_as_large_at_twice_the_zoom(qtbot, make):
     before = icon_width(widget)
     themes.use(themes.theme, 200)
     assert icon_width(widget) == 2 * before > 0
+
+
+def arrow_columns(qtbot, zoom):
+    """Return the columns of pixels that the arrow of a submenu is in, and the width of the menu."""
+    menu = QMenu()
+    qtbot.addWidget(menu)
+    menu.setStyleSheet(style_sheet(LIGHT, zoom))
+    menu.addMenu("").menuAction().setText(" ")
+    menu.resize(menu.sizeHint())
+    picture = menu.grab().toImage()
+    white = QColor(LIGHT.window).rgb()
+    # Without the edges and the round corners.
+    inside = range(3, picture.width() - 3), range(12, picture.height() - 12)
+    return [x for x in inside[0] if any(picture.pixel(x, y) != white for y in inside[1])], picture.width()
+
+
+def test_the_arrow_of_a_submenu_grows_too(qtbot):
+    before, _ = arrow_columns(qtbot, 100)
+    after, _ = arrow_columns(qtbot, 200)
+    assert len(after) > 1.5 * len(before) > 0
+
+
+def test_the_arrow_of_a_submenu_points_to_where_it_opens(qapp, qtbot):
+    drawn, width = arrow_columns(qtbot, 100)
+    assert "chevron-right" in style_sheet(LIGHT)
+    assert drawn[0] > width / 2
+    qapp.setLayoutDirection(Qt.LayoutDirection.RightToLeft)
+    try:
+        drawn, width = arrow_columns(qtbot, 100)
+        assert "chevron-left" in style_sheet(LIGHT)
+        assert drawn[-1] < width / 2
+    finally:
+        qapp.setLayoutDirection(Qt.LayoutDirection.LeftToRight)

@@ -26,13 +26,13 @@ class BranchTreeView(QTreeView):
 
     def __init__(self, themes: ThemeSource) -> None:
         super().__init__()
+        self._themes = themes
         self.rows = BranchModel(self)
         self.setModel(self.rows)
         self.setAccessibleName(self.tr("Branches of this conversation"))
         self.setItemDelegate(RowDelegate(themes, self))
         self.setHeaderHidden(True)
         self.setUniformRowHeights(True)
-        self.setIndentation(_INDENTATION)
         self.setMouseTracking(True)
         self.setExpandsOnDoubleClick(False)
         self.setAllColumnsShowFocus(True)
@@ -42,7 +42,7 @@ class BranchTreeView(QTreeView):
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self._hovered = QPersistentModelIndex()
         self.entered.connect(self._hover)
-        themes.changed.connect(self.doItemsLayout)
+        themes.follow(self._apply_theme)
 
     @property
     def current(self) -> TreeEntry | None:
@@ -66,6 +66,10 @@ class BranchTreeView(QTreeView):
             self.currentIndex(),
             QAbstractItemView.ScrollHint.PositionAtCenter if is_new else QAbstractItemView.ScrollHint.EnsureVisible,
         )
+
+    def _apply_theme(self) -> None:
+        self.setIndentation(self._themes.scaled(_INDENTATION))
+        self.doItemsLayout()
 
     def _unfolded(self, parent: QModelIndex) -> list[str]:
         ids: list[str] = []
