@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 
 THUMBNAIL_SIZE = 36
+_ICON_SIZE = 22
 MAX_NAME_WIDTH = 170
 """Pixels at 100 % zoom."""
 MANY_CHIPS = 3
@@ -40,9 +41,8 @@ class AttachmentChip(QFrame):
         super().__init__()
         self._themes = themes
         self._icon_name = icon_name
-        self._has_picture = False
+        self._picture: QImage | None = None
         self._drawing = QLabel()
-        self._drawing.setFixedSize(QSize(THUMBNAIL_SIZE, THUMBNAIL_SIZE))
         self._drawing.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._name = label()
         self._detail = label(kind="small")
@@ -51,10 +51,9 @@ class AttachmentChip(QFrame):
         self.setProperty("kind", "chip")
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.remove_button.clicked.connect(self.removed)
-        themes.changed.connect(self._draw_icon)
         themes.changed.connect(self._elide_name)
         self._build_layout()
-        self._draw_icon()
+        themes.follow(self._draw)
 
     def show_name(self, name: str) -> None:
         """Show what the attachment is called."""
@@ -74,10 +73,9 @@ class AttachmentChip(QFrame):
 
     def show_picture(self, image: QImage) -> None:
         """Show a thumbnail instead of the icon."""
-        if image.isNull():
-            return
-        self._has_picture = True
-        self._drawing.setPixmap(_rounded_thumbnail(image, THUMBNAIL_SIZE, self.devicePixelRatioF()))
+        if not image.isNull():
+            self._picture = image
+            self._draw()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() in {Qt.Key.Key_Delete, Qt.Key.Key_Backspace}:
@@ -85,10 +83,14 @@ class AttachmentChip(QFrame):
         else:
             super().keyPressEvent(event)
 
-    def _draw_icon(self) -> None:
-        if not self._has_picture:
-            ratio = 2 if self.devicePixelRatioF() > 1 else 1
-            self._drawing.setPixmap(pixmap(self._icon_name, self._themes.theme.muted, 22, ratio))
+    def _draw(self) -> None:
+        side, ratio = self._themes.scaled(THUMBNAIL_SIZE), self.devicePixelRatioF()
+        self._drawing.setFixedSize(QSize(side, side))
+        if self._picture is not None:
+            self._drawing.setPixmap(_rounded_thumbnail(self._picture, side, ratio))
+            return
+        muted, size = self._themes.theme.muted, self._themes.scaled(_ICON_SIZE)
+        self._drawing.setPixmap(pixmap(self._icon_name, muted, size, 2 if ratio > 1 else 1))
 
     def _build_layout(self) -> None:
         words = vbox(self._name, self._detail, spacing=0)

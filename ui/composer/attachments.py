@@ -45,8 +45,8 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 
-# Screens have at most three device pixels to one.
-THUMBNAIL_PIXELS = THUMBNAIL_SIZE * 3
+# For twice the zoom on a screen with two device pixels to one.
+THUMBNAIL_PIXELS = THUMBNAIL_SIZE * 4
 
 
 class Attachments(AttachmentRow):

@@ -109,7 +109,7 @@ def test_many_files_are_shown_where_they_wait_and_stay_in_order(qtbot, in_loop, 
         chips = attachments.chips
         await attachments.wait_until_ready()
         assert [index for index, chip in enumerate(attachments.chips) if chip is not chips[index]] == [7]
-        await until(lambda: attachments.chips[7]._has_picture)
+        await until(lambda: attachments.chips[7]._picture)
 
     in_loop(work())
     names = [item.name if isinstance(item, PendingPicture) else item.title for item in attachments.items]

@@ -2,10 +2,11 @@
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QColor
+from PySide6.QtGui import QColor, QImage
 from PySide6.QtWidgets import QLabel, QMenu
 
 from desktop_agent.types.errors import Sentence
+from ui.composer.attachment_chips import AttachmentChip
 from ui.composer.control_bar import SendStopButton
 from ui.shell.banners import Banner, BannerFrame
 from ui.style.server_fields import Status, StatusLine
@@ -19,7 +20,15 @@ def shown_state(themes):
     return line
 
 
+def chip_of_a_picture(themes):
+    chip = AttachmentChip(themes, "picture", "harbour.png")
+    chip.show_picture(QImage(200, 100, QImage.Format.Format_RGB32))
+    return chip
+
+
 MADE = {
+    "chip": lambda themes: AttachmentChip(themes, "picture", "harbour.png"),
+    "picture": chip_of_a_picture,
     "banner": lambda themes: BannerFrame(themes, Banner("key", Sentence("It is full."))),
     "state": shown_state,
     "stop": SendStopButton,
