@@ -122,6 +122,8 @@ class ConversationLibrary(QObject):
     opened = Signal(OpenConversation)
     deleted = Signal(str, str, bool)
     restored = Signal(str)
+    removed = Signal(str)
+    """The id of each conversation that was put into the trash, or discarded because it is not stored."""
 
     def __init__(
         self,
@@ -185,6 +187,7 @@ class ConversationLibrary(QObject):
         """Forget a conversation that is not stored, without asking."""
         self._tasks.start(self.unstored.discard(conversation_id))
         self.replace_shown(conversation_id)
+        self.removed.emit(conversation_id)
 
     @in_background
     async def store_unstored(self, conversation_id: str) -> None:
@@ -265,6 +268,7 @@ class ConversationLibrary(QObject):
             await self._engine.delete_conversation(conversation_id)
             self.waiting.forget_interrupted(conversation_id)
             self.side_views.notify_record_changed(conversation_id)
+            self.removed.emit(conversation_id)
         except StorageFailed:
             if self._shows(conversation_id) and self._session is not None and self._session.is_closed:
                 # Another process writes there.

@@ -2,6 +2,7 @@
 
 import asyncio
 
+import pytest
 from PySide6.QtWidgets import QListView
 
 from desktop_agent.types.provider_events import ContentDelta
@@ -10,6 +11,7 @@ from tests.fakes.qt_loop import until
 from tests.fakes.scripted_provider import Turn, Wait
 from ui.approval.approval_dialog import ApprovalDialog
 from ui.bridge.desktop.notifications import DesktopNotifications
+from ui.bridge.organiser import Organiser
 from ui.shell.desktop import notifications
 from ui.style.list_rows import RowRole
 
@@ -100,5 +102,44 @@ def test_a_click_on_it_leads_to_its_conversation(on_screen, monkeypatch):
         (server,) = servers
         server.activated.emit(first, "default")
         await until(lambda: screen.conversation.id == first)
+
+    on_screen(work, Turn(ContentDelta("High")))
+
+
+@pytest.mark.parametrize("way", ["delete", "trash"])
+def test_a_deleted_conversation_leaves_no_notification_and_is_not_unread(on_screen, monkeypatch, way):
+    withdrawn = []
+    monkeypatch.setattr(DesktopNotifications, "withdraw", lambda _self, key: withdrawn.append(key))
+
+    async def work(screen):
+        await screen.say("Tides")
+        first = screen.conversation.id
+        screen.action("New conversation").trigger()
+        await until(lambda: screen.conversation.id != first)
+        screen.desk.library.activity.changed.emit(first, "Tides", "done")
+        await until(lambda: screen.front.state_file.text("window/unread") == first)
+        withdrawn.clear()
+        if way == "delete":
+            screen.desk.library.delete(first)
+        else:
+            Organiser(screen.engine, screen.desk.library, screen.desk._tasks).trash([first])
+        await until(lambda: withdrawn == [first])
+        assert screen.front.state_file.text("window/unread") == ""
+        await screen.idle()
+
+    on_screen(work, Turn(ContentDelta("High")))
+
+
+def test_a_closed_conversation_that_was_never_stored_leaves_no_notification(on_screen, monkeypatch):
+    withdrawn = []
+    monkeypatch.setattr(DesktopNotifications, "withdraw", lambda _self, key: withdrawn.append(key))
+
+    async def work(screen):
+        screen.desk.library.new(in_memory=True)
+        await screen.say("Tides")
+        unstored = screen.conversation.id
+        withdrawn.clear()
+        screen.desk.library.close_unstored(unstored)
+        await until(lambda: unstored in withdrawn)
 
     on_screen(work, Turn(ContentDelta("High")))
