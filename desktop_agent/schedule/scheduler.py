@@ -168,16 +168,21 @@ class Scheduler:
         self._listener.on_changed()
 
     async def run_now(self, schedule_id: str) -> None:
-        """Begin a run at once. Raises WrongUse where one has not ended, and StorageFailed."""
+        """Begin a run at once. Raises WrongUse while its conversation is at work, and StorageFailed."""
         if not self._lock.is_held:
             raise WrongUse("Another process runs the scheduled prompts.", "Close it, or begin the run there.")
         async with self._one_at_a_time:
             schedule = next((known for known in await self._rows.all() if known.prompt.id == schedule_id), None)
             now = self.clock.now()
             slot = Slot(f"now {now.isoformat()}", self.clock.wall(now), now, is_late=False)
+            if schedule is None:
+                return
+            remedy = "Wait, or open its conversation and stop it."
             # Not to open a conversation in which a call waits: it would not be listed as waiting then.
-            if schedule and (schedule.has_open_run or not await self._begin(schedule, slot, now, is_due=False)):
-                raise WrongUse("Its last run has not ended yet.", "Wait, or open its conversation and stop it.")
+            if schedule.has_open_run:
+                raise WrongUse("Its last run has not ended yet.", remedy)
+            if not await self._begin(schedule, slot, now, is_due=False):
+                raise WrongUse("Another answer in its conversation has not ended yet.", remedy)
 
     def check_soon(self) -> None:
         """Check soon what is due."""

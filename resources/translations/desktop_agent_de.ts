@@ -4817,6 +4817,14 @@ Aufwärts zu: {1}</translation>
         <translation>{0} (nicht in der Liste)</translation>
     </message>
     <message>
+        <source>The prompt has more than {0} characters. Shorten it.</source>
+        <translation>Der Prompt hat mehr als {0} Zeichen. Kürzen Sie ihn.</translation>
+    </message>
+    <message>
+        <source>There is nothing to send yet. Write the prompt.</source>
+        <translation>Es gibt noch nichts zu senden. Schreiben Sie den Prompt.</translation>
+    </message>
+    <message>
         <source>As in new conversations</source>
         <translation>Wie in neuen Unterhaltungen</translation>
     </message>
@@ -4827,10 +4835,6 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>Name</source>
         <translation>Name</translation>
-    </message>
-    <message>
-        <source>There is nothing to send yet. Write the prompt.</source>
-        <translation>Es gibt noch nichts zu senden. Schreiben Sie den Prompt.</translation>
     </message>
     <message>
         <source>Prompt</source>
@@ -5447,6 +5451,10 @@ Aufwärts zu: {1}</translation>
     <message>
         <source>An index of the saved conversations was damaged, so that some could not be found. It was rebuilt from the conversations; nothing is lost.</source>
         <translation>Ein Index der gespeicherten Unterhaltungen war beschädigt, sodass einige nicht gefunden werden konnten. Er wurde aus den Unterhaltungen selbst neu angelegt; nichts ist verloren.</translation>
+    </message>
+    <message>
+        <source>Another answer in its conversation has not ended yet.</source>
+        <translation>Eine andere Antwort in der Unterhaltung ist noch nicht zu Ende.</translation>
     </message>
     <message>
         <source>Another conversation of this export has the same id.</source>

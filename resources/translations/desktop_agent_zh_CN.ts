@@ -4816,6 +4816,14 @@ Go up to: {1}</source>
         <translation>{0}（未列出）</translation>
     </message>
     <message>
+        <source>The prompt has more than {0} characters. Shorten it.</source>
+        <translation>提示词超过了 {0} 个字符。请缩短。</translation>
+    </message>
+    <message>
+        <source>There is nothing to send yet. Write the prompt.</source>
+        <translation>还没有可发送的内容。请写下提示词。</translation>
+    </message>
+    <message>
         <source>As in new conversations</source>
         <translation>与新对话相同</translation>
     </message>
@@ -4826,10 +4834,6 @@ Go up to: {1}</source>
     <message>
         <source>Name</source>
         <translation>名称</translation>
-    </message>
-    <message>
-        <source>There is nothing to send yet. Write the prompt.</source>
-        <translation>还没有可发送的内容。请写下提示词。</translation>
     </message>
     <message>
         <source>Prompt</source>
@@ -5446,6 +5450,10 @@ Go up to: {1}</source>
     <message>
         <source>An index of the saved conversations was damaged, so that some could not be found. It was rebuilt from the conversations; nothing is lost.</source>
         <translation>已保存对话的一个索引已损坏，因此有些对话无法找到。已根据对话本身重新建立索引；没有任何内容丢失。</translation>
+    </message>
+    <message>
+        <source>Another answer in its conversation has not ended yet.</source>
+        <translation>其对话中的另一个回答尚未结束。</translation>
     </message>
     <message>
         <source>Another conversation of this export has the same id.</source>

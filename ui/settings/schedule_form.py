@@ -8,7 +8,7 @@ from typing import Any
 from PySide6.QtCore import Signal
 
 from desktop_agent.types.permissions import Mode
-from desktop_agent.types.schedules import MAX_TITLE, ScheduledPrompt
+from desktop_agent.types.schedules import MAX_PROMPT, MAX_TITLE, ScheduledPrompt
 from ui.bridge.model_servers import ModelGroup
 from ui.bridge.schedule.schedules import ListedSchedule, ScheduledPrompts
 from ui.forms.controls import Control, folder_line, menu, radio_buttons, text_area, text_line
@@ -21,7 +21,7 @@ from ui.style.boxes import vbox
 from ui.style.controls import button, label
 from ui.style.layouts import FlowRows
 from ui.style.pickers import mode_title
-from ui.style.text import show_hidden, translate_sentence, trim_prompt
+from ui.style.text import format_number, show_hidden, translate_sentence, trim_prompt
 from ui.style.text_display import exact_date
 from ui.style.theme import SPACE_M, SPACE_S, SPACE_XS
 from ui.style.widgets import ConfirmBar
@@ -66,6 +66,13 @@ class ScheduleEditor(CardEditor):
         values["workspace"] = values["workspace"] or None
         return ScheduledPrompt.model_validate({**base, **values})
 
+    def _prompt_error(self, text: str) -> str:
+        prompt = trim_prompt(text)
+        if len(prompt) > MAX_PROMPT:
+            words = self.tr("The prompt has more than {0} characters. Shorten it.")
+            return words.format(format_number(MAX_PROMPT))
+        return "" if prompt else self.tr("There is nothing to send yet. Write the prompt.")
+
     def _show_model_choices(self, groups: Sequence[ModelGroup]) -> None:
         self._model.clear_choices()
         self._model.add_choice(self.tr("As in new conversations"), "")
@@ -79,8 +86,7 @@ class ScheduleEditor(CardEditor):
         add, timing, model = self.form.add_field, self._timing, self._model
         nameless = self.tr("A scheduled prompt needs a name. Write one.")
         add("title", self.tr("Name"), text_line(max_length=MAX_TITLE), required(nameless))
-        nothing = self.tr("There is nothing to send yet. Write the prompt.")
-        add("prompt", self.tr("Prompt"), text_area(_PROMPT_LINES), required(nothing))
+        add("prompt", self.tr("Prompt"), text_area(_PROMPT_LINES), self._prompt_error)
         when = Control(
             widget=timing,
             read=lambda: timing.timing,

@@ -475,6 +475,11 @@ async def test_a_conversation_in_which_the_person_is_at_work_is_closed_again(
         there.engine.release_session(session)
         await there.set_time(START + timedelta(days=1, minutes=1))
         assert len(server.requests) == 2
+        (schedule,) = await there.scheduler.schedules()
+        assert await there.scheduler._hold_lock()
+        with pytest.raises(WrongUse, match="Another answer in its conversation has not ended yet"):
+            await there.scheduler.run_now(schedule.prompt.id)
+        there.scheduler._lock.release()
         (waiting,) = session.approvals.open_approvals
         session.approvals.answer(waiting.approval_id, AllowOnce())
         await there.until(lambda: session.is_closed)

@@ -5,11 +5,11 @@ from datetime import UTC, datetime
 from unittest.mock import MagicMock
 
 import pytest
-from PySide6.QtWidgets import QApplication, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QLabel, QPushButton, QVBoxLayout, QWidget
 
-from desktop_agent.types.schedules import Cron, ScheduledPrompt, ScheduledRun
+from desktop_agent.types.schedules import MAX_PROMPT, Cron, ScheduledPrompt, ScheduledRun
 from ui.bridge.schedule.schedules import ListedSchedule
-from ui.settings.schedule_form import ScheduleCard, ScheduleForm
+from ui.settings.schedule_form import ScheduleCard, ScheduleEditor, ScheduleForm
 
 PROMPT = ScheduledPrompt(title="Weather", prompt="What is new?", timing=Cron(line="0 9 * * 1-5"))
 RUN = ScheduledRun(PROMPT.id, "now", "conversation", "message", "claimed", "", datetime(2026, 3, 1, tzinfo=UTC))
@@ -70,3 +70,21 @@ def test_the_keyboard_stays_at_its_button_where_others_come_before_it(driver):
     driver.focus("Pause Weather")
     driver.show(replace(HAS_RUN, prompt=PROMPT.model_copy(update={"is_on": False})))
     assert driver.focused == "Resume Weather"
+
+
+def test_a_prompt_that_is_too_long_or_blank_is_refused_with_the_reason(qtbot):
+    editor = ScheduleEditor(PROMPT, ())
+    qtbot.addWidget(editor)
+    saved = []
+    editor.saved.connect(saved.append)
+    for prompt, reason in (
+        ("a" * (MAX_PROMPT + 1), "The prompt has more than 200,000 characters. Shorten it."),
+        (" \n ", "There is nothing to send yet. Write the prompt."),
+    ):
+        editor.form.show_values({"prompt": prompt})
+        editor.save()
+        assert reason in [label.text() for label in editor.findChildren(QLabel)]
+        assert saved == []
+    editor.form.show_values({"prompt": "a" * MAX_PROMPT + "\n"})
+    editor.save()
+    assert [len(prompt.prompt) for prompt in saved] == [MAX_PROMPT]
