@@ -25,6 +25,7 @@ from desktop_agent.types.errors import ConversationInUse, Sentence, StorageFaile
 from ui.bridge.activity import ConversationActivity
 from ui.bridge.conversation import OpenConversation
 from ui.bridge.conversation_listing import ConversationListing, Trash
+from ui.bridge.desktop.notifications import is_active, on_application_state
 from ui.bridge.drafts import DraftStore
 from ui.bridge.event_loop import BackgroundTasks, FrameClock, in_background
 from ui.bridge.found_histories import FoundConversations, is_found_id
@@ -154,6 +155,7 @@ class ConversationLibrary(QObject):
         self.listing = ConversationListing(engine.store, tasks, self)
         self.found = FoundConversations(engine, tasks, self)
         engine.store.on_replaced(lambda _: self._tasks.start(self._show_new_file()))
+        on_application_state(self._on_application_state)
 
     @property
     def current(self) -> OpenConversation | None:
@@ -327,6 +329,11 @@ class ConversationLibrary(QObject):
                     self._tasks.start(self.drafts.add_message(session.record.id, message))
             case _:
                 pass
+
+    def _on_application_state(self) -> None:
+        """List what other processes wrote meanwhile, such as `ask` in a terminal."""
+        if is_active() and self._open is not None:
+            self.refresh()
 
     async def _refresh(self) -> None:
         if self._session is not None:

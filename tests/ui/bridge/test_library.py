@@ -5,6 +5,8 @@ from io import BytesIO
 
 import pytest
 from PIL import Image as Picture
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
 from shiboken6 import isValid
 
 from desktop_agent.conversation.picture_preparation import import_picture_async
@@ -21,6 +23,7 @@ from desktop_agent.types.tool_calls import AllowOnce, UntrustedSource
 from tests.fakes.agent_run import call
 from tests.fakes.qt_loop import Bridge, Heard, prompts, until
 from tests.fakes.scripted_provider import Turn, Wait
+from ui.bridge import library
 from ui.bridge.drafts import ComposerDraft, Draft
 
 NOTES = AttachedText("Week 12", "decided", "notes://12", "Notes")
@@ -553,3 +556,19 @@ def test_a_title_that_a_model_made_is_shown_in_the_list(in_loop, tmp_path):
         await bridge.close()
 
     in_loop(work())
+
+
+def test_what_another_process_wrote_is_listed_when_the_program_comes_to_the_front(in_loop, tmp_path, monkeypatch):
+    monkeypatch.setattr(library, "is_active", lambda: True)
+
+    async def work(bridge):
+        bridge.library.new()
+        other = await Store.open(tmp_path)
+        await other.create_conversation(title="From a terminal")
+        await other.close()
+        listed = Heard(bridge.library.listing.listed)
+        QGuiApplication.instance().applicationStateChanged.emit(Qt.ApplicationState.ApplicationActive)
+        await bridge.idle()
+        assert [[row.title for row in rows] for rows in listed] == [["From a terminal"]]
+
+    run(in_loop, tmp_path, work)
