@@ -30,6 +30,8 @@ class ConversationActivity(QObject):
 
     changed = Signal(str, str, str)
     """The id of a conversation, its title, and an Activity."""
+    removed = Signal(str)
+    """The id of a conversation that was put into the trash, or discarded because it is not stored."""
 
     def __init__(self, requests: McpRequests, parent: QObject | None = None) -> None:
         super().__init__(parent)

@@ -9,6 +9,7 @@ from desktop_agent.storage.records import TRASH_RETENTION, ListedConversation, L
 from desktop_agent.storage.store import Store
 from desktop_agent.types.errors import WrongUse
 from desktop_agent.types.folders import FolderLevel
+from ui.bridge.desktop.notifications import is_active, on_application_state
 from ui.bridge.event_loop import BackgroundTasks, in_background
 
 PAGE = 2000
@@ -36,6 +37,7 @@ class ConversationListing(QObject):
         self._refreshes = 0
         self._folder: str | None = None
         self._is_archive = False
+        on_application_state(self._on_application_state)
 
     @property
     def folder(self) -> str | None:
@@ -99,6 +101,11 @@ class ConversationListing(QObject):
     @property
     def _scope(self) -> "ListScope":
         return ListScope(folder=self._folder, archived=self._is_archive)
+
+    def _on_application_state(self) -> None:
+        """List what other processes wrote meanwhile, such as `ask` in a terminal."""
+        if is_active() and self._refreshes:
+            self._tasks.start(self.refresh())
 
     def _start_anew(self) -> None:
         self._rows, self._next = (), None

@@ -25,7 +25,6 @@ from desktop_agent.types.errors import ConversationInUse, Sentence, StorageFaile
 from ui.bridge.activity import ConversationActivity
 from ui.bridge.conversation import OpenConversation
 from ui.bridge.conversation_listing import ConversationListing, Trash
-from ui.bridge.desktop.notifications import is_active, on_application_state
 from ui.bridge.drafts import DraftStore
 from ui.bridge.event_loop import BackgroundTasks, FrameClock, in_background
 from ui.bridge.found_histories import FoundConversations, is_found_id
@@ -123,8 +122,6 @@ class ConversationLibrary(QObject):
     opened = Signal(OpenConversation)
     deleted = Signal(str, str, bool)
     restored = Signal(str)
-    removed = Signal(str)
-    """The id of each conversation that was put into the trash, or discarded because it is not stored."""
 
     def __init__(
         self,
@@ -155,7 +152,6 @@ class ConversationLibrary(QObject):
         self.listing = ConversationListing(engine.store, tasks, self)
         self.found = FoundConversations(engine, tasks, self)
         engine.store.on_replaced(lambda _: self._tasks.start(self._show_new_file()))
-        on_application_state(self._on_application_state)
 
     @property
     def current(self) -> OpenConversation | None:
@@ -189,7 +185,7 @@ class ConversationLibrary(QObject):
         """Forget a conversation that is not stored, without asking."""
         self._tasks.start(self.unstored.discard(conversation_id))
         self.replace_shown(conversation_id)
-        self.removed.emit(conversation_id)
+        self.activity.removed.emit(conversation_id)
 
     @in_background
     async def store_unstored(self, conversation_id: str) -> None:
@@ -270,7 +266,7 @@ class ConversationLibrary(QObject):
             await self._engine.delete_conversation(conversation_id)
             self.waiting.forget_interrupted(conversation_id)
             self.side_views.notify_record_changed(conversation_id)
-            self.removed.emit(conversation_id)
+            self.activity.removed.emit(conversation_id)
         except StorageFailed:
             if self._shows(conversation_id) and self._session is not None and self._session.is_closed:
                 # Another process writes there.
@@ -324,16 +320,10 @@ class ConversationLibrary(QObject):
             case TurnStarted() if not (session.is_in_memory or self.listing.has(session.record.id)):
                 # Its first prompt is on the disk by now: list it, so that the person can come back to it.
                 self.refresh()
-            case UserMessageReturned(message_id=message_id) if not self._is_shown(session):
-                if (message := session.returned(message_id)) is not None:
-                    self._tasks.start(self.drafts.add_message(session.record.id, message))
+            case UserMessageReturned(message_id=id_) if not self._is_shown(session) and (sent := session.returned(id_)):
+                self._tasks.start(self.drafts.add_message(session.record.id, sent))
             case _:
                 pass
-
-    def _on_application_state(self) -> None:
-        """List what other processes wrote meanwhile, such as `ask` in a terminal."""
-        if is_active() and self._open is not None:
-            self.refresh()
 
     async def _refresh(self) -> None:
         if self._session is not None:
@@ -386,8 +376,7 @@ class ConversationLibrary(QObject):
         """Show the content of a database file that was replaced, also of the open conversation."""
         await self._refresh()
         await self.trash.refresh()
-        shown = self._session
-        if shown is None or shown.is_new or shown.is_in_memory:
+        if (shown := self._session) is None or shown.is_new or shown.is_in_memory:
             return
         try:
             await self._reopen(shown)

@@ -23,7 +23,7 @@ from desktop_agent.types.tool_calls import AllowOnce, UntrustedSource
 from tests.fakes.agent_run import call
 from tests.fakes.qt_loop import Bridge, Heard, prompts, until
 from tests.fakes.scripted_provider import Turn, Wait
-from ui.bridge import library
+from ui.bridge import conversation_listing
 from ui.bridge.drafts import ComposerDraft, Draft
 
 NOTES = AttachedText("Week 12", "decided", "notes://12", "Notes")
@@ -559,10 +559,10 @@ def test_a_title_that_a_model_made_is_shown_in_the_list(in_loop, tmp_path):
 
 
 def test_what_another_process_wrote_is_listed_when_the_program_comes_to_the_front(in_loop, tmp_path, monkeypatch):
-    monkeypatch.setattr(library, "is_active", lambda: True)
+    monkeypatch.setattr(conversation_listing, "is_active", lambda: True)
 
     async def work(bridge):
-        bridge.library.new()
+        await bridge.library.listing.refresh()
         other = await Store.open(tmp_path)
         await other.create_conversation(title="From a terminal")
         await other.close()

@@ -60,7 +60,7 @@ class ActivityNotifier(QObject):
             window.sidebar.set_badge(conversation_id, "unread")
         library.activity.changed.connect(self._on_activity)
         library.opened.connect(self._on_opened)
-        library.removed.connect(self._mark_read)
+        library.activity.removed.connect(self._mark_read)
         notifications.activated.connect(self._on_activated)
         on_application_state(self._on_application_state)
 
