@@ -84,12 +84,14 @@ async def run_app(startup: StartupWindow, options: LaunchOptions, folder: Path, 
         read_interval=FRAME_SECONDS,
     )
     startup.app.setApplicationVersion(program_version())
-    try:
-        engine = await Engine.open(folder, defaults)
-    except AgentError as error:
-        _log.error("the data folder cannot be opened: %s", error)
-        await show_startup_error(startup, error)
-        return 1
+    engine = None
+    while engine is None:
+        try:
+            engine = await Engine.open(folder, defaults)
+        except AgentError as error:
+            _log.error("the data folder cannot be opened: %s", error)
+            if not await show_startup_error(startup, error, can_retry=True):
+                return 1
     controller = AppController(startup, engine)
     forget_screen = on_display_lost(controller.save_immediately)
     try:

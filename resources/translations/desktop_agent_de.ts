@@ -12049,6 +12049,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Einen anderen Datenordner auswählen…</translation>
     </message>
     <message>
+        <source>Try again</source>
+        <translation>Erneut versuchen</translation>
+    </message>
+    <message>
         <source>Choose another data folder</source>
         <translation>Einen anderen Datenordner auswählen</translation>
     </message>

@@ -12048,6 +12048,10 @@ This replaces what is there ({size} bytes).</source>
         <translation>选择其他数据文件夹…</translation>
     </message>
     <message>
+        <source>Try again</source>
+        <translation>重试</translation>
+    </message>
+    <message>
         <source>Choose another data folder</source>
         <translation>选择其他数据文件夹</translation>
     </message>

@@ -178,3 +178,34 @@ def test_keys_that_are_pressed_during_the_start_stay_where_they_went(
         screen.keys("Escape")
         screen.wait_focus("Message")
         screen.wait_last("Message", "")
+
+
+def test_a_folder_that_another_program_holds_is_opened_at_the_next_try(
+    real_display: dict[str, str], tmp_path: Path
+) -> None:
+    data = tmp_path / "data"
+    with opened(real_display, data, "--demo") as (_, screen):
+        wait_title(screen, "New conversation")
+    with closing(sqlite3.connect(data / DATABASE_NAME, isolation_level=None)) as database:
+        database.execute("BEGIN EXCLUSIVE")
+        running = Program(real_display, data, "--demo")
+        screen = Screen(real_display, running.process.pid)
+        try:
+            screen.wait_says("The conversations are in use by another program.")
+            screen.write("Message", "What can you do?")
+            screen.press("Send")
+            screen.press("Try again")
+            screen.wait_gone("Try again")
+            screen.wait_for("Try again")
+            database.execute("ROLLBACK")
+            screen.press("Try again")
+            wait_title(screen, "New conversation")
+            screen.wait_last("Message", "What can you do?")
+            screen.press("Send")
+            screen.wait_for("Assistant said")
+            screen.wait_last("Message", "")
+            assert running.end() == 0
+            assert all("in use by another program" in line for line in running.unexpected)
+        finally:
+            screen.close()
+            running.kill()

@@ -139,6 +139,11 @@ class PageFrame(QWidget):
             self.composer.restore_message(text, attached)
         self.composer.send_requested.connect(self.composer.restore_message)
 
+    def hold_messages_again(self) -> None:
+        """Take early messages again: the start is tried once more."""
+        self.composer.send_requested.disconnect(self.composer.restore_message)
+        self.composer.send_requested.connect(self._hold_early_message)
+
     @property
     def has_unsaved_text(self) -> bool:
         """Whether there is text, an attachment or an early message that is saved nowhere else."""

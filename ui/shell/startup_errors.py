@@ -1,10 +1,11 @@
 """Show why the program cannot start, in a window that the person may already have written in."""
 
 import asyncio
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QCoreApplication
+from PySide6.QtCore import QCoreApplication, QObject
 
 from desktop_agent.types.errors import AgentError
 from ui.bridge.single_instance import start_program
@@ -15,30 +16,47 @@ from ui.style.file_dialogs import ask_folder
 translate = QCoreApplication.translate
 
 
-async def show_startup_error(startup: StartupWindow, error: AgentError) -> None:
-    """Show an error, and return when the program is ended. Until then, texts in the window can be copied."""
-    ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+async def show_startup_error(startup: StartupWindow, error: AgentError, *, can_retry: bool = False) -> bool:
+    """Show an error; return True when the person wants to try again, which needs `can_retry`.
 
-    def on_end() -> None:
-        if not ended.done():
-            ended.set_result(None)
+    Return False when the program is ended: the window is closed then. Until then, texts in the window can be copied.
+    """
+    choice: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
 
-    startup.ended.connect(on_end)
-    if not startup.is_ended:
+    def choose(retries: bool) -> None:  # noqa: FBT001  private
+        if not choice.done():
+            choice.set_result(retries)
+
+    composer = startup.window.frame.composer
+    retry = partial(choose, True) if can_retry else None
+    connections = (
+        startup.ended.connect(partial(choose, False)),
+        # Show the banner again if it was closed.
+        composer.send_requested.connect(lambda: _show(startup, error, retry)),
+    )
+    if startup.is_ended:
+        choose(False)
+    else:
         # The program may have been started in the background.
         startup.window.show()
         startup.window.frame.return_messages()
-        # Show the banner again if it was closed.
-        startup.window.frame.composer.send_requested.connect(lambda: _show(startup, error))
-        _show(startup, error)
-        await ended
-    startup.close_window()
+        _show(startup, error, retry)
+    is_retry = await choice
+    for connection in connections:
+        QObject.disconnect(connection)
+    if is_retry:
+        startup.window.frame.hold_messages_again()
+    else:
+        startup.close_window()
+    return is_retry
 
 
-def _show(startup: StartupWindow, error: AgentError) -> None:
+def _show(startup: StartupWindow, error: AgentError, retry: Callable[[], None] | None) -> None:
     choose = translate("StartupError", "Choose another data folder…")
-    button = BannerButton(choose, partial(_choose_folder, startup), keeps_banner=True)
-    startup.window.banners.show_error(error, "", button)
+    buttons = [BannerButton(choose, partial(_choose_folder, startup), keeps_banner=True)]
+    if retry is not None:
+        buttons.insert(0, BannerButton(translate("StartupError", "Try again"), retry))
+    startup.window.banners.show_error(error, "", *buttons)
 
 
 def _choose_folder(startup: StartupWindow) -> None:
