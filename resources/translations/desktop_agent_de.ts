@@ -7477,6 +7477,10 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Die Datei dort ist kein PNG-, JPEG-, GIF- oder WebP-Bild.</translation>
     </message>
     <message>
+        <source>The folder of “{path}” cannot be written to.</source>
+        <translation>In den Ordner von „{path}“ kann nicht geschrieben werden.</translation>
+    </message>
+    <message>
         <source>The format is not clear.</source>
         <translation>Das Format ist nicht klar.</translation>
     </message>

@@ -7476,6 +7476,10 @@ This replaces what is there ({size} bytes).</source>
         <translation>那里的内容不是 PNG、JPEG、GIF 或 WebP 图片。</translation>
     </message>
     <message>
+        <source>The folder of “{path}” cannot be written to.</source>
+        <translation>“{path}”所在的文件夹无法写入。</translation>
+    </message>
+    <message>
         <source>The format is not clear.</source>
         <translation>格式不明确。</translation>
     </message>

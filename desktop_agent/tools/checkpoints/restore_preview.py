@@ -1,5 +1,6 @@
 """Preview a restore without touching a file."""
 
+import os
 import stat
 from collections.abc import Sequence
 from contextlib import suppress
@@ -8,11 +9,12 @@ from dataclasses import dataclass
 from desktop_agent.processes.worker_threads import CancelToken
 from desktop_agent.tools.checkpoints.restore_steps import RestoreStep, SkippedFile, plan_step, skipped_because
 from desktop_agent.tools.checkpoints.snapshots import FileSnapshot, parse_saved_path, take_snapshot
-from desktop_agent.tools.workspace import Workspace
+from desktop_agent.tools.workspace import Workspace, WorkspacePath
 from desktop_agent.types.checkpoints import Checkpoint, FileState, SavedFile
 from desktop_agent.types.errors import Sentence, ToolFailed
 
 _NOT_EMPTY = "“{path}” is a folder now, with something in it that belongs to somebody else."
+_NOT_WRITABLE = "The folder of “{path}” cannot be written to."
 _NO_FOLDER = "A part of “{path}” is a file, not a folder."
 _MAX_LISTED = 1_000
 _MISSING, _FOLDER, _UNKNOWN = FileState(), FileState(unread="folder"), FileState(unread="not_permitted")
@@ -60,6 +62,14 @@ class DiskReader:
             except ToolFailed as error:
                 self._snapshots[path] = skipped_because(path, error)
         return self._snapshots[path]
+
+    def can_change(self, place: WorkspacePath) -> bool:
+        """Return whether the folder of a place may be written to, or the nearest one above it that is there."""
+        folder = self.workspace.folder.joinpath(*place.parts).parent
+        # Not Path.is_dir, which raises where a folder may not be entered.
+        while not os.path.isdir(folder):  # noqa: PTH112
+            folder = folder.parent
+        return os.access(folder, os.W_OK | os.X_OK)
 
 
 class RestorePreview:
@@ -113,6 +123,9 @@ class RestorePreview:
     def _clear(self, step: RestoreStep) -> bool:
         """Remove what is there; return False for a folder with something in it."""
         forecast = self.forecasts[step.file.path]
+        if not self._disk.can_change(step.place):
+            self._skip(step, _NOT_WRITABLE)
+            return False
         if forecast.then == _FOLDER and self._is_not_empty(step.file.path):
             self._skip(step, _NOT_EMPTY)
             return False

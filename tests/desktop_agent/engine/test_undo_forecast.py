@@ -209,6 +209,23 @@ async def test_a_folder_in_the_way_is_said_only_where_it_holds_something(desk: D
     assert "with something in it" in str(full.reason)
 
 
+async def test_a_folder_without_the_right_to_write_is_said_beforehand(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (desk.folder / "in").mkdir()
+    (desk.folder / "in/old").write_text("0")
+    for path, text in (("a", "1"), ("in/old", "1"), ("in/new", "1")):
+        await call(desk, path, text)
+    # Root may write everywhere, so the system's answer is made up.
+    monkeypatch.setattr(os, "access", lambda folder, _mode: Path(folder).name != "in")
+    plan = await forecast(desk)
+    assert effects_of(plan, replaced=True) == {"a": "removed", "in/new": "left", "in/old": "left"}
+    assert [str(file.reason) for file in plan.files if file.reason] == [
+        "The folder of “in/new” cannot be written to.",
+        "The folder of “in/old” cannot be written to.",
+    ]
+
+
 class TestWhatIsInTheWay:
     """Files and folders that took the place of what a call changed."""
 
