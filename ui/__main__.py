@@ -3,6 +3,7 @@
 import builtins
 import gc
 import importlib
+import os
 import signal
 import sys
 from collections.abc import Sequence
@@ -12,7 +13,10 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from PySide6.QtWidgets import QApplication
+
     from desktop_agent.api.command_line import LaunchOptions
+    from desktop_agent.types.errors import AgentError
     from ui.bridge.desktop.crash_reports import CrashLog
     from ui.shell.startup_window import StartupWindow
 
@@ -145,7 +149,7 @@ def _run_window(options: "LaunchOptions", early: "EarlySignals") -> int:
         folder = data_folder(options.data_dir)
     except AgentError as error:
         sys.stderr.write(f"{error.whole}\n")
-        return 1
+        return _show_missing_folder(app, error) if options.data_dir is None else 1
     instance, request = SingleInstance(folder), StartRequest(options.targets, options.background, options.quick_ask)
     if not instance.is_first(request):
         sys.stderr.write(f"{instance.sentence}\n")
@@ -174,6 +178,32 @@ def _run_window(options: "LaunchOptions", early: "EarlySignals") -> int:
 
         restart_program(options.restart_arguments)
     return code
+
+
+def _show_missing_folder(app: "QApplication", error: "AgentError") -> int:
+    """Show why there is no data folder, until the window is closed: a start from a menu has no terminal.
+
+    Returns the exit code.
+    """
+    from ui.bridge.event_loop import TerminationSignals, run_event_loop
+    from ui.shell.startup_errors import show_startup_error
+    from ui.shell.startup_window import StartupWindow, run_until_painted
+    from ui.style.theme import ThemeSource
+
+    # Nothing can be read or saved at this path, so the window has its first size.
+    startup = StartupWindow(app, ThemeSource(), Path(os.devnull))
+    run_until_painted(startup)
+
+    async def show() -> int:
+        signals = TerminationSignals(app)
+        signals.end_requested.connect(startup.end_without_asking)
+        try:
+            await show_startup_error(startup, error)
+        finally:
+            signals.close()
+        return 1
+
+    return run_event_loop(app, show)
 
 
 async def _run_behind_window(

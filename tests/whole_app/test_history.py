@@ -1,6 +1,8 @@
 """The history, by keys alone and by assistive technology alone: edited prompts, versions and the search."""
 
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -9,6 +11,7 @@ import pytest
 
 from desktop_agent.storage.opening import DATABASE_NAME
 from tests.fakes.window_process import Program, Screen, opened, wait_until
+from tests.frame.patience import PATIENCE
 
 Desk = tuple[Program, Screen]
 
@@ -209,3 +212,18 @@ def test_a_folder_that_another_program_holds_is_opened_at_the_next_try(
         finally:
             screen.close()
             running.kill()
+
+
+def test_a_start_without_a_place_for_its_data_says_so_in_a_window(real_display: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    environment = {**real_display, "XDG_DATA_HOME": str(tmp_path / "file")}
+    command = [sys.executable, "-m", "ui"]
+    with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:
+        screen = Screen(environment, process.pid)
+        try:
+            screen.wait_says("is a file, where a folder is needed.", "Choose another data folder…")
+            process.terminate()
+            assert process.wait(PATIENCE) == 1
+        finally:
+            screen.close()
+            process.kill()
