@@ -169,6 +169,8 @@ def _icon_files(theme: Theme) -> dict[str, object]:
     files = {
         "chevron": f"chevron-{shade}",
         "chevron_up": f"chevron-up-{shade}",
+        "chevron_left": f"chevron-left-{shade}",
+        "chevron_right": f"chevron-right-{shade}",
         "chevron_end": f"{chevron_towards('end')}-{shade}",
         "tick": f"tick-{on_accent}",
     }

@@ -64,7 +64,7 @@ def test_each_opens_and_is_exported(kind, seed, on_screen, tmp_path):
     exported = []
     with open_page(lambda _: None, lambda *_: ()) as page:
         for tree in trees:
-            exported.append("".join(page.pieces(tree)))
+            exported.append("".join(page.pieces(tree, lambda *_: None)))
             export_markdown(tree)
     write_conversations(trees, exported.append)
     assert len(exported) > len(trees)

@@ -61,24 +61,18 @@ def arrow_columns(qtbot, zoom):
     picture = menu.grab().toImage()
     white = QColor(LIGHT.window).rgb()
     # Without the edges and the round corners.
-    inside = range(3, picture.width() - 3), range(12, picture.height() - 12)
+    inside = range(3, picture.width() - 3), range(16, picture.height() - 16)
     return [x for x in inside[0] if any(picture.pixel(x, y) != white for y in inside[1])], picture.width()
 
 
-def test_the_arrow_of_a_submenu_grows_too(qtbot):
-    before, _ = arrow_columns(qtbot, 100)
-    after, _ = arrow_columns(qtbot, 200)
-    assert len(after) > 1.5 * len(before) > 0
-
-
-def test_the_arrow_of_a_submenu_points_to_where_it_opens(qapp, qtbot):
-    drawn, width = arrow_columns(qtbot, 100)
-    assert "chevron-right" in style_sheet(LIGHT)
-    assert drawn[0] > width / 2
-    qapp.setLayoutDirection(Qt.LayoutDirection.RightToLeft)
+@pytest.mark.parametrize("direction", Qt.LayoutDirection.__members__)
+def test_the_arrow_of_a_submenu_grows_and_is_where_the_submenu_opens(qapp, qtbot, direction):
+    before = qapp.layoutDirection()
+    qapp.setLayoutDirection(Qt.LayoutDirection[direction])
     try:
-        drawn, width = arrow_columns(qtbot, 100)
-        assert "chevron-left" in style_sheet(LIGHT)
-        assert drawn[-1] < width / 2
+        small, _ = arrow_columns(qtbot, 100)
+        large, width = arrow_columns(qtbot, 200)
     finally:
-        qapp.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
+        qapp.setLayoutDirection(before)
+    assert len(large) > 1.5 * len(small) > 0
+    assert (large[-1] < width / 2) if direction == "RightToLeft" else (large[0] > width / 2)
