@@ -158,7 +158,8 @@ def _open_rescued(path: Path, steps: Sequence[str]) -> tuple[DatabaseConnection,
     counts = copy_rows(read_rows(path), connection)
     connection.execute("PRAGMA query_only=ON")
     notice = Sentence(
-        "The saved conversations are damaged. {conversations} conversations with {messages} messages can be read.",
+        "The saved conversations are damaged. What can be read of them is shown (conversations: {conversations}, "
+        "messages: {messages}).",
         {"conversations": str(counts["conversations"]), "messages": str(counts["messages"])},
     )
     return connection, (notice,)

@@ -221,9 +221,9 @@ def rebuild_database(path: Path) -> Sentence:
     unfinished.replace(path)
     sync_folder(path.parent)
     return Sentence(
-        "The saved conversations were damaged. The damaged file was kept as “{name}”; {conversations} conversations "
-        "with {messages} messages could be read and were carried over. If something is missing, a backup may "
-        "have it: Settings → Storage.",
+        "The saved conversations were damaged. The damaged file was kept as “{name}”; what could be read was carried "
+        "over (conversations: {conversations}, messages: {messages}). If something is missing, a backup may have it: "
+        "Settings → Storage.",
         {
             "name": aside.name,
             "conversations": str(counts["conversations"]),

@@ -7817,8 +7817,8 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Die Runtime führt diese Werkzeuge selbst aus.</translation>
     </message>
     <message>
-        <source>The saved conversations are damaged. {conversations} conversations with {messages} messages can be read.</source>
-        <translation>Die gespeicherten Unterhaltungen sind beschädigt. Was sich noch lesen lässt: {conversations} Unterhaltungen mit {messages} Nachrichten.</translation>
+        <source>The saved conversations are damaged. What can be read of them is shown (conversations: {conversations}, messages: {messages}).</source>
+        <translation>Die gespeicherten Unterhaltungen sind beschädigt. Was sich davon lesen lässt, wird gezeigt (Unterhaltungen: {conversations}, Nachrichten: {messages}).</translation>
     </message>
     <message>
         <source>The saved conversations must be repaired or upgraded, but {who} has them open.</source>
@@ -7829,7 +7829,7 @@ Das ersetzt, was dort ist ({size} Byte).</translation>
         <translation>Die gespeicherten Unterhaltungen wurden geprüft; es ist alles in Ordnung.</translation>
     </message>
     <message>
-        <source>The saved conversations were damaged. The damaged file was kept as “{name}”; {conversations} conversations with {messages} messages could be read and were carried over. If something is missing, a backup may have it: Settings → Storage.</source>
+        <source>The saved conversations were damaged. The damaged file was kept as “{name}”; what could be read was carried over (conversations: {conversations}, messages: {messages}). If something is missing, a backup may have it: Settings → Storage.</source>
         <translation>Die gespeicherten Unterhaltungen waren beschädigt. Die beschädigte Datei wurde als „{name}“ aufbewahrt; was sich lesen ließ, wurde übernommen (Unterhaltungen: {conversations}, Nachrichten: {messages}). Fehlt etwas, hat es vielleicht eine Sicherung: Einstellungen → Speicher.</translation>
     </message>
     <message>

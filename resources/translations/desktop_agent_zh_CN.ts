@@ -7816,8 +7816,8 @@ This replaces what is there ({size} bytes).</source>
         <translation>这些工具由运行时自己运行。</translation>
     </message>
     <message>
-        <source>The saved conversations are damaged. {conversations} conversations with {messages} messages can be read.</source>
-        <translation>已保存的对话已损坏。可读取 {conversations} 个对话，含 {messages} 条消息。</translation>
+        <source>The saved conversations are damaged. What can be read of them is shown (conversations: {conversations}, messages: {messages}).</source>
+        <translation>已保存的对话已损坏。其中可读取的内容已显示（{conversations} 个对话，{messages} 条消息）。</translation>
     </message>
     <message>
         <source>The saved conversations must be repaired or upgraded, but {who} has them open.</source>
@@ -7828,7 +7828,7 @@ This replaces what is there ({size} bytes).</source>
         <translation>已检查已保存的对话；没有任何问题。</translation>
     </message>
     <message>
-        <source>The saved conversations were damaged. The damaged file was kept as “{name}”; {conversations} conversations with {messages} messages could be read and were carried over. If something is missing, a backup may have it: Settings → Storage.</source>
+        <source>The saved conversations were damaged. The damaged file was kept as “{name}”; what could be read was carried over (conversations: {conversations}, messages: {messages}). If something is missing, a backup may have it: Settings → Storage.</source>
         <translation>已保存的对话曾损坏。损坏的文件已保留为“{name}”；已沿用可以读取的 {conversations} 个对话，含 {messages} 条消息。如果缺少内容，备份中可能有：设置 → 存储。</translation>
     </message>
     <message>

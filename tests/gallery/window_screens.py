@@ -251,9 +251,9 @@ async def banners(desk: Desk) -> None:
     )
     area.show_error(AuthenticationFailed("Incorrect API key provided: sk-…4f2a.", detail="HTTP 401"))
     repaired = (
-        "The saved conversations were damaged. The damaged file was kept as “{name}”; {conversations} conversations "
-        "with {messages} messages could be read and were carried over. If something is missing, a backup may "
-        "have it: Settings → Storage."
+        "The saved conversations were damaged. The damaged file was kept as “{name}”; what could be read was carried "
+        "over (conversations: {conversations}, messages: {messages}). If something is missing, a backup may have it: "
+        "Settings → Storage."
     )
     counts = {"name": "conversations.sqlite3.damaged-20261104-101530", "conversations": "211", "messages": "4,096"}
     area.show_notice(Sentence(repaired, counts))

@@ -166,7 +166,7 @@ async def test_a_damaged_database_on_a_read_only_disk_is_read_as_far_as_it_can_b
     (folder / NAME).write_bytes(bytes(data))
     make_read_only(small_disk)
     store = await Store.open(folder)
-    assert "are damaged. 1 conversations with 1 messages can be read" in str(store.notices[0])
+    assert "is shown (conversations: 1, messages: 1)." in str(store.notices[0])
     assert await texts(store) == ["said before"]
     await store.close()
     assert (folder / NAME).read_bytes() == bytes(data)
@@ -179,7 +179,7 @@ async def test_a_message_that_is_not_in_its_place_is_read_from_a_read_only_disk_
         db.execute("UPDATE messages SET parent = 33")
     make_read_only(small_disk)
     store = await Store.open(folder)
-    assert "are damaged. 1 conversations with 1 messages can be read" in str(store.notices[0])
+    assert "is shown (conversations: 1, messages: 1)." in str(store.notices[0])
     assert await texts(store) == ["said before"]
     await store.close()
 

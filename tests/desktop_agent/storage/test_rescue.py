@@ -118,7 +118,7 @@ async def test_a_damaged_header_costs_nothing(filled: Filled, damage: Callable[[
     damage(filled.path)
     before = filled.path.read_bytes()
     store, notice = await reopened(filled)
-    assert "30 conversations with 300 messages" in notice
+    assert "(conversations: 30, messages: 300)" in notice
     assert await count_carried_over(store, filled) == 300
     record = (await store.list_conversations())[0]
     assert record.title == "Conversation 29 \ud800"
@@ -226,7 +226,7 @@ async def test_pages_that_only_lead_to_rows_cost_nothing(filled: Filled) -> None
     for number in inner:
         overwrite(filled.path, (number - 1) * PAGE, b"\xa5" * PAGE)
     store, notice = await reopened(filled)
-    assert "30 conversations with 300 messages" in notice
+    assert "(conversations: 30, messages: 300)" in notice
     assert await count_carried_over(store, filled) == 300
     await store.close()
 
@@ -256,7 +256,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Filled:
 async def test_a_file_that_is_no_database_is_set_aside_never_silently_emptied(tmp_path: Path, content: bytes) -> None:
     (tmp_path / NAME).write_bytes(content)
     store, notice = await reopened(Filled(tmp_path, {}))
-    assert "0 conversations" in notice
+    assert "(conversations: 0," in notice
     (aside,) = kept_in(tmp_path)
     assert aside.read_bytes() == content
     assert await store.list_conversations() == ()
@@ -279,7 +279,7 @@ async def test_the_log_counts_too_and_is_kept_beside(tmp_path: Path) -> None:
     filled = Filled(tmp_path / "data", {conversation.id: ["a", "b" * 9000]})
     assert b"only in the log" not in filled.path.read_bytes()
     tear(filled.path.with_name(NAME + "-wal"))  # a half-written transaction at its end does not count
-    assert "1 conversations with 2 messages" in str(rebuild_database(filled.path))
+    assert "(conversations: 1, messages: 2)" in str(rebuild_database(filled.path))
     assert {path.name[-4:] for path in kept_in(filled.folder)} > {"-wal"}
     store = await Store.open(filled.folder)
     assert [record.title for record in await store.list_conversations()] == ["only in the log"]
@@ -377,7 +377,7 @@ async def test_values_that_cannot_be_are_left_out_or_made_possible(filled: Fille
         db.execute("UPDATE conversations SET updated_at = 'soon' WHERE id = ?", (ids[2],))
     overwrite(filled.path, 0, bytes(16))
     store, notice = await reopened(filled)
-    assert "30 conversations with 300 messages" in notice
+    assert "(conversations: 30, messages: 300)" in notice
     records = await store.list_conversations()
     assert len(records) == 30
     assert [record.title for record in records].count("Recovered conversation") == 1
@@ -454,9 +454,9 @@ async def test_what_no_version_of_ours_makes_is_not_carried_over(filled: Filled,
             db.execute(statement)
     connection, notices = open_read_only(filled.path, check=False)
     with closing(connection):
-        assert "300 messages can be read" in str(notices[0])
+        assert "messages: 300)." in str(notices[0])
     store, notice = await reopened(filled)
-    assert "30 conversations with 300 messages" in notice
+    assert "(conversations: 30, messages: 300)" in notice
     assert await count_carried_over(store, filled) == 300
     await store.commit(next(iter(filled.texts)), Message.user("and then"))
     await store.close()
